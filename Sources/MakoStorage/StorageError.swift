@@ -30,7 +30,7 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
     case wrongBase(path: String, reason: String)
 
     // Reading and writing.
-    /// A page failed a check: of its checksum, place, serial or inner bounds.
+    /// A page failed a check: of its checksum, place, write id or inner bounds.
     case corrupted(page: UInt64, reason: String)
     /// A file operation failed.
     case io(FileError)

@@ -67,7 +67,7 @@ struct FormatTests {
         try FormatTests.withPage { memory in
             let base = try #require(memory.baseAddress)
             let page = Page(base)
-            page.format(page: 0x12_3456_789a, type: .byteInner, level: 7, serial: 0x1122_3344_5566_7788, tree: 99)
+            page.format(page: 0x12_3456_789a, type: .byteInner, level: 7, writeID: 0x1122_3344_5566_7788, tree: 99)
             page.count = 321
             page.prefix = 45
             page.heap = 3000
@@ -78,12 +78,12 @@ struct FormatTests {
                 fields, UnsafeRawBufferPointer(memory),
                 [
                     "checksum": sum, "page": 0x12_3456_789a, "type": 4, "level": 7, "flags": 0,
-                    "serial": 0x1122_3344_5566_7788, "tree": 99, "count": 321, "prefix": 45, "heap": 3000,
+                    "write id": 0x1122_3344_5566_7788, "tree": 99, "count": 321, "prefix": 45, "heap": 3000,
                     "garbage": 17,
                 ])
         }
         #expect(fields.last.map { $0.offset + $0.bytes } == Page.bodyOffset)
-        let reference = PageReference(page: 0xab, serial: 0x1234_5678)
+        let reference = PageReference(page: 0xab, writeID: 0x1234_5678)
         #expect(reference.raw == 0xab << 24 | 0x34_5678)
     }
 
@@ -91,7 +91,7 @@ struct FormatTests {
         var bytes = [UInt8](repeating: 7, count: pageBytes)
         bytes.withUnsafeMutableBytes { buffer in
             guard let page = buffer.baseAddress else { return }
-            Page(page).format(page: 12, type: .overflow, level: 0, serial: 3, tree: 1)
+            Page(page).format(page: 12, type: .overflow, level: 0, writeID: 3, tree: 1)
             Page.seal(page, page: 12, seed: 99)
             #expect(Page.isSealed(page, page: 12, seed: 99))
             #expect(!Page.isSealed(page, page: 13, seed: 99))
@@ -177,13 +177,13 @@ struct FormatTests {
             for: TestKeys.encryption(0, cipher), database: id, path: "", entropy: SeededEntropy(seed: 3))
         let codec = PageCodec(of: id, keys: keys, entropy: SeededEntropy(seed: 4))
         // The largest that any field can be, and what a table's page is.
-        for (type, serial, tree) in [
+        for (type, writeID, tree) in [
             (PageType.byteInner, UInt64(0x7abc_def0_1234), UInt32.max), (.directory, 1 << 60, 0),
         ] {
             try FormatTests.withPage { memory in
                 let base = try #require(memory.baseAddress)
                 let page = Page(base)
-                page.format(page: 99, type: type, level: type == .byteInner ? 40 : 0, serial: serial, tree: tree)
+                page.format(page: 99, type: type, level: type == .byteInner ? 40 : 0, writeID: writeID, tree: tree)
                 if type == .byteInner {
                     page.count = 2000
                     page.prefix = 900
@@ -196,7 +196,7 @@ struct FormatTests {
                 codec.seal(base, number: 99)
                 if type == .byteInner {
                     let nonce = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: 4, as: UInt64.self))
-                    #expect(nonce &>> 16 == serial)
+                    #expect(nonce &>> 16 == writeID)
                 } else {
                     #expect(memory[11] & 0x80 != 0)
                 }
@@ -213,7 +213,7 @@ struct FormatTests {
     @Test func meta() throws {
         var meta = Meta(
             number: 1, commit: 2, point: 3, log: LogPosition(lsn: 4, chain: 5), nextTreeID: 6,
-            directory: Overflow(firstPage: 7, firstSerial: 8, length: 9, stored: 9, isCompressed: false), regions: 10)
+            directory: Overflow(firstPage: 7, firstWriteID: 8, length: 9, stored: 9, isCompressed: false), regions: 10)
         meta.basis = 11
         try FormatTests.withPage { memory in
             let base = try #require(memory.baseAddress)
@@ -222,7 +222,7 @@ struct FormatTests {
                 try FormatTests.fields("Meta"), UnsafeRawBufferPointer(memory),
                 [
                     "number": 1, "commit": 2, "point": 3, "lsn": 4, "chain": 5, "next tree": 6, "directory page": 7,
-                    "directory serial": 8, "directory length": 9, "regions": 10, "basis": 11,
+                    "directory write id": 8, "directory length": 9, "regions": 10, "basis": 11,
                 ])
             #expect(Meta(base, place: Meta.page(number: 1, copy: 0), PageCodec(seed: 123)) == meta)
             #expect(Meta(base, place: Meta.page(number: 1, copy: 0), PageCodec(seed: 124)) == nil)
@@ -239,7 +239,7 @@ struct FormatTests {
         let high = Array("apricot".utf8)
         try FormatTests.withPage { memory in
             let base = try #require(memory.baseAddress)
-            Page(base).format(page: 1, type: .byteLeaf, level: 0, serial: 1, tree: 1)
+            Page(base).format(page: 1, type: .byteLeaf, level: 0, writeID: 1, tree: 1)
             low.withUnsafeBytes { low in high.withUnsafeBytes { ByteNode.setFences(base, lower: low, upper: $0) } }
             FormatTests.check(
                 try FormatTests.fields("Byte nodes"), UnsafeRawBufferPointer(memory),
@@ -258,12 +258,12 @@ struct FormatTests {
     }
 
     @Test func overflowDescriptor() throws {
-        let overflow = Overflow(firstPage: 5, firstSerial: 6, length: 7000, stored: 4000, isCompressed: true)
+        let overflow = Overflow(firstPage: 5, firstWriteID: 6, length: 7000, stored: 4000, isCompressed: true)
         try FormatTests.withPage { memory in
             overflow.write(to: try #require(memory.baseAddress))
             FormatTests.check(
                 try FormatTests.fields("Overflow values"), UnsafeRawBufferPointer(memory),
-                ["page": 5, "serial": 6, "length": 7000, "stored": 4000 | 1 << 31])
+                ["page": 5, "write id": 6, "length": 7000, "stored": 4000 | 1 << 31])
         }
     }
 

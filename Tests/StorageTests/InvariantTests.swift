@@ -48,16 +48,16 @@ struct InvariantTests {
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func slotsAreWrittenOncePerAllocationAndSerialsAscend(seed: UInt64) throws {
+    func slotsAreWrittenOncePerAllocationAndWriteIDsAscend(seed: UInt64) throws {
         let recorder = RecordingFileSystem()
         try InvariantTests.run(on: recorder, seed: seed)
         var newest: [UInt64: UInt64] = [:]
         var pages = 0
-        for case .page(let number, let type, let serial) in recorder.events {
+        for case .page(let number, let type, let writeID) in recorder.events {
             guard let kind = PageType(rawValue: type), kind != .header, kind != .meta, kind != .bitmap else { continue }
             pages += 1
-            #expect(serial > newest[number] ?? 0, "page \(number) written again with serial \(serial)")
-            newest[number] = serial
+            #expect(writeID > newest[number] ?? 0, "page \(number) written again with write id \(writeID)")
+            newest[number] = writeID
         }
         #expect(pages > 300)
     }
@@ -201,16 +201,16 @@ struct InvariantTests {
         #expect(!Epochs.isInside)
     }
 
-    @Test func serialsContinueAboveTheHighWaterMarkAfterReopening() throws {
+    @Test func writeIDsContinueAboveTheHighWaterMarkAfterReopening() throws {
         var options = StoreOptions()
         options.background = .manual
         options.fileSystem = MemoryFileSystem()
         var highest: UInt64 = 0
         for _ in 0..<3 {
             let store = try Store(at: "s.mako", options: options)
-            #expect(store.nextSerial >= highest)
+            #expect(store.nextWriteID >= highest)
             try store.write { _ = try $0.createTree(named: "t\(highest)", keys: .integer) }
-            highest = store.nextSerial
+            highest = store.nextWriteID
             #expect(highest <= store.dataFile.header.highWaterMark)
             try store.close()
         }
@@ -275,10 +275,11 @@ private final class RecordingFile: File, @unchecked Sendable {
         } else if !isNew {
             for start in stride(from: 0, to: buffer.count, by: pageBytes) {
                 let identity = buffer.loadUnaligned(fromByteOffset: start + Page.identityOffset, as: UInt64.self)
-                let serial = buffer.loadUnaligned(fromByteOffset: start + Page.serialOffset, as: UInt64.self)
+                let writeID = buffer.loadUnaligned(fromByteOffset: start + Page.writeIDOffset, as: UInt64.self)
                 owner.note(
                     .page(
-                        (offset + UInt64(start)) / UInt64(pageBytes), UInt8(truncatingIfNeeded: identity >> 40), serial)
+                        (offset + UInt64(start)) / UInt64(pageBytes), UInt8(truncatingIfNeeded: identity >> 40), writeID
+                    )
                 )
             }
         }

@@ -33,7 +33,7 @@ struct PageCommand: Verb {
         } else {
             lines += [
                 "  type    \(header.typeName ?? "unknown (\(header.type))"), level \(header.level)",
-                "  serial  \(header.serial)",
+                "  write id  \(header.writeID)",
             ]
         }
         lines.append("  use     \(use(page.use))")

@@ -84,7 +84,7 @@ final class Checkpointer: @unchecked Sendable {
         var regions: [SpaceMap.RegionState]
         var directory: [UInt8]
         var directoryPages: [UInt64]
-        var serial: UInt64
+        var writeID: UInt64
         var number: UInt64
         var log: LogPosition
         /// When the capture began, by the store's clock, in nanoseconds.
@@ -92,7 +92,7 @@ final class Checkpointer: @unchecked Sendable {
 
         var directoryRun: Overflow {
             Overflow(
-                firstPage: directoryPages[0], firstSerial: serial, length: directory.count,
+                firstPage: directoryPages[0], firstWriteID: writeID, length: directory.count,
                 stored: directory.count, isCompressed: false)
         }
     }
@@ -195,10 +195,10 @@ final class Checkpointer: @unchecked Sendable {
     /// because committers wait for that lock.
     private func capture(_ store: Store, _ request: CheckpointRequest) throws(StorageError) {
         if store.isSuspended { throw .suspended(path: store.path) }
-        let serial = try store.takeSerial()
+        let writeID = try store.takeWriteID()
         do throws(StorageError) {
             var (next, live) = try store.versions.lock.withLock { () throws(StorageError) in
-                try fix(store, request, serial)
+                try fix(store, request, writeID)
             }
             next.pages = next.dirty
             next.request.allocated.forEach { next.pages.insert($0) }
@@ -213,7 +213,7 @@ final class Checkpointer: @unchecked Sendable {
 
     /// Returns the state to write, except for its pages, and the bitmaps of the live pages. Under the space lock.
     private func fix(
-        _ store: Store, _ request: CheckpointRequest, _ serial: UInt64
+        _ store: Store, _ request: CheckpointRequest, _ writeID: UInt64
     ) throws(StorageError) -> (Run, live: [[UInt64]]) {
         var request = request
         let space = store.versions.space
@@ -247,8 +247,8 @@ final class Checkpointer: @unchecked Sendable {
             directoryPages.allSatisfy { page in bitmaps.contains { $0.region == SpaceMap.region(of: page) } },
             "invariant 12: the bitmaps have the pages of the directory")
         var regions = Array(last.regions.prefix(space.regionCount))
-        while regions.count < space.regionCount { regions.append(.init(copy: 0, serial: 0)) }
-        for (region, _) in bitmaps { regions[region] = .init(copy: freeCopy(region), serial: serial) }
+        while regions.count < space.regionCount { regions.append(.init(copy: 0, writeID: 0)) }
+        for (region, _) in bitmaps { regions[region] = .init(copy: freeCopy(region), writeID: writeID) }
 
         let dirty = store.versions.dirtyPages
         store.versions.dirtyPages = PageBitmaps()
@@ -257,7 +257,7 @@ final class Checkpointer: @unchecked Sendable {
             directory: Directory(
                 regions: regions, trees: Array(version.treeTable),
                 names: version.names
-            ).encoded(), directoryPages: directoryPages, serial: serial,
+            ).encoded(), directoryPages: directoryPages, writeID: writeID,
             number: last.meta.number + 1, log: version.log,
             began: store.clock.now)
         return (run, space.live)

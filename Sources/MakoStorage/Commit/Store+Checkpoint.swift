@@ -59,7 +59,7 @@ extension Store {
             try reserve(payload: 0, for: writer, isCheckpointing: true)
             try reservePages(for: writer, isCheckpointing: true)
             writer.returnUnusedNumbers()
-            let point = try takeSerial()
+            let point = try takeWriteID()
             let position = pipeline.lock.withLock { pipeline.log.position }
             let version = Version(of: writer, commit: newest.commit + 1, point: point, log: position)
             writer.gatherFreed()

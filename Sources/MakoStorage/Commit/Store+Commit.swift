@@ -36,7 +36,7 @@ extension Store {
             //    transaction's.
             let beginsSegment = try reserve(payload: writer.memory.operations.bytes.count, for: writer)
             try reservePages(for: writer)
-            let point = try takeSerial()
+            let point = try takeWriteID()
             // 2. Gather the removed pages before the append, because the flush that publishes the commit frees them.
             writer.gatherFreed()
             // 3. Append under the writer lock, because the log must have the order of the commits.

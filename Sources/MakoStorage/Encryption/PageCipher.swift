@@ -5,22 +5,22 @@
 //       24 4056 body       encrypted
 //     4080  16  tag        of both, of the database's id and of the page's number
 //
-// The nonce of pages of trees and values, which are written once with each serial:
+// The nonce of pages of trees and values, which are written once with each write id:
 //
 //        0  6  salt        random, chosen at each opening
-//        6  6  serial      of the page, below 2^47
+//        6  6  write id    of the page, below 2^47
 //
-// Bitmaps, directories and metas may share serials, and a meta is written more than once. Their nonce is random, except
+// Bitmaps, directories and metas may share write ids, and a meta is written more than once. Their nonce is random, except
 // for its last bit, which is 1.
 //
 // The header of pages of trees and values, from the lowest bit up: 13 bits heap, 13 garbage, 13 count, 10 prefix, 4
-// type, 6 level, 5 flags; then 32 bits tree. Of the others: 64 bits serial, 8 type, 8 level, 16 zero. The page id is
+// type, 6 level, 5 flags; then 32 bits tree. Of the others: 64 bits write id, 8 type, 8 level, 16 zero. The page id is
 // not stored, because the place in the file implies it.
 
 /// Encrypts the pages of one open database.
 final class PageCipher: Sendable {
-    /// The limit of serials. It is not reached in 2^27 openings, each of which takes a new stock of serials.
-    static let serialLimit: UInt64 = 1 << 47
+    /// The limit of write ids. It is not reached in 2^27 openings, each of which takes a new stock of write ids.
+    static let writeIDLimit: UInt64 = 1 << 47
     private static let messageOffset = 28
     private static let boxMessage = CipherKey.nonceBytes..<pageBytes - CipherKey.tagBytes
 
@@ -62,9 +62,9 @@ final class PageCipher: Sendable {
         if PageCipher.isTable(page.type) {
             return (entropy.next(), UInt32(truncatingIfNeeded: entropy.next()) | 1 << 31)
         }
-        assert(page.serial < PageCipher.serialLimit, "invariant 18: a nonce has the whole serial")
-        let serial = page.serial & (PageCipher.serialLimit - 1)
-        return (salt | serial &<< 48, UInt32(truncatingIfNeeded: serial &>> 16))
+        assert(page.writeID < PageCipher.writeIDLimit, "invariant 18: a nonce has the whole write id")
+        let writeID = page.writeID & (PageCipher.writeIDLimit - 1)
+        return (salt | writeID &<< 48, UInt32(truncatingIfNeeded: writeID &>> 16))
     }
 
     /// Whether it is a page that describes a checkpoint.
@@ -95,7 +95,7 @@ final class PageCipher: Sendable {
         base.storeBytes(of: 0, toByteOffset: Page.checksumOffset, as: UInt64.self)
         return high &>> 31 == 1
             ? PageCipher.unpackTable(head, tail, number, to: Page(base))
-            : PageCipher.unpack(head, tail, number, serial: low &>> 48 | UInt64(high) &<< 16, to: Page(base))
+            : PageCipher.unpack(head, tail, number, writeID: low &>> 48 | UInt64(high) &<< 16, to: Page(base))
     }
 
     // MARK: The header in twelve bytes
@@ -103,18 +103,18 @@ final class PageCipher: Sendable {
     private static let wide: UInt64 = 1 << 13 - 1
 
     private static func pack(_ page: Page) -> (UInt64, UInt32) {
-        if isTable(page.type) { return (page.serial, UInt32(page.type) | UInt32(page.level) &<< 8) }
+        if isTable(page.type) { return (page.writeID, UInt32(page.type) | UInt32(page.level) &<< 8) }
         let sizes = UInt64(page.heap) & wide | (UInt64(page.garbage) & wide) &<< 13
         let counts = (UInt64(page.count) & wide) &<< 26 | (UInt64(page.prefix) & 0x3ff) &<< 39
         let kind = UInt64(page.type & 0xf) &<< 49 | UInt64(page.level & 0x3f) &<< 53 | (page.identity &>> 56) &<< 59
         return (sizes | counts | kind, page.tree)
     }
 
-    private static func unpack(_ head: UInt64, _ tree: UInt32, _ number: UInt64, serial: UInt64, to page: Page) -> Bool
+    private static func unpack(_ head: UInt64, _ tree: UInt32, _ number: UInt64, writeID: UInt64, to page: Page) -> Bool
     {
         let type = head &>> 49 & 0xf
         page.identity = number | type &<< 40 | (head &>> 53 & 0x3f) &<< 48 | (head &>> 59) &<< 56
-        page.serial = serial
+        page.writeID = writeID
         page.tree = tree
         page.heap = Int(head & wide)
         page.garbage = Int(head &>> 13 & wide)
@@ -123,9 +123,9 @@ final class PageCipher: Sendable {
         return !isTable(UInt8(type))
     }
 
-    private static func unpackTable(_ serial: UInt64, _ kind: UInt32, _ number: UInt64, to page: Page) -> Bool {
+    private static func unpackTable(_ writeID: UInt64, _ kind: UInt32, _ number: UInt64, to page: Page) -> Bool {
         page.identity = number | UInt64(kind & 0xff) &<< 40 | UInt64(kind &>> 8 & 0xff) &<< 48
-        page.serial = serial
+        page.writeID = writeID
         page.tree = 0
         page.heap = pageBytes
         page.garbage = 0

@@ -7,7 +7,7 @@ package struct PageDescription: Sendable, Hashable {
         /// The name of the type; nil for an unknown type.
         package var typeName: String?
         package var level: Int
-        package var serial: UInt64
+        package var writeID: UInt64
         package var tree: UInt32
         package var count: Int
         package var prefix: Int

@@ -48,7 +48,8 @@ package final class PageInspection {
 
     private func header(_ page: Page, _ type: PageType?) -> PageDescription.Header {
         PageDescription.Header(
-            page: page.number, type: page.type, typeName: type.map { "\($0)" }, level: page.level, serial: page.serial,
+            page: page.number, type: page.type, typeName: type.map { "\($0)" }, level: page.level,
+            writeID: page.writeID,
             tree: page.tree, count: page.count, prefix: page.prefix, heap: page.heap, garbage: page.garbage)
     }
 
@@ -116,7 +117,7 @@ package final class PageInspection {
                 .init(name: "point", value: meta.point), .init(name: "lsn", value: meta.log.lsn),
                 .init(name: "chain", value: meta.log.chain), .init(name: "next tree", value: meta.nextTreeID),
                 .init(name: "directory page", value: meta.directory.firstPage),
-                .init(name: "directory serial", value: meta.directory.firstSerial),
+                .init(name: "directory write id", value: meta.directory.firstWriteID),
                 .init(name: "directory length", value: UInt64(meta.directory.length)),
                 .init(name: "regions", value: meta.regions),
             ]

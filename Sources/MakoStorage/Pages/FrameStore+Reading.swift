@@ -4,7 +4,7 @@ import Synchronization
 extension FrameStore {
     /// Returns the page of a reference; loads and checks it if it is not in memory.
     ///
-    /// - Throws: ``StorageError/corrupted(page:reason:)`` when the page's type, level or serial is not the expected
+    /// - Throws: ``StorageError/corrupted(page:reason:)`` when the page's type, level or write id is not the expected
     ///   one.
     @inline(__always)
     func resolve(_ reference: PageReference, type: PageType, level: Int) throws(StorageError) -> Page {
@@ -21,7 +21,7 @@ extension FrameStore {
         // Model: use
         let page = Page(frame)
         if page.identity != Page.identity(page: number, type: type, level: level)
-            || page.serial & 0xff_ffff != reference.tag
+            || page.writeID & 0xff_ffff != reference.tag
         {
             throw misplaced(page, reference, type, level)
         }
@@ -44,8 +44,9 @@ extension FrameStore {
 
     @inline(never)
     private func misplaced(_ page: Page, _ reference: PageReference, _ type: PageType, _ level: Int) -> StorageError {
-        if page.serial & 0xff_ffff != reference.tag {
-            return .corrupted(page: reference.page, reason: "its serial is not the one its parent knows (a stale page)")
+        if page.writeID & 0xff_ffff != reference.tag {
+            return .corrupted(
+                page: reference.page, reason: "its write id is not the one its parent knows (a stale page)")
         }
         return .corrupted(
             page: reference.page,
@@ -74,9 +75,9 @@ extension FrameStore {
         let frame = base + Int(index) &<< 12
         do throws(StorageError) {
             try readAwaited(number, into: frame, index)
-            if Page(frame).serial & 0xff_ffff != reference.tag {
+            if Page(frame).writeID & 0xff_ffff != reference.tag {
                 throw StorageError.corrupted(
-                    page: number, reason: "its serial is not the one its parent knows (a lost or stale write)")
+                    page: number, reason: "its write id is not the one its parent knows (a lost or stale write)")
             }
             try PageCheck.validate(frame)
         } catch {
@@ -84,7 +85,7 @@ extension FrameStore {
             throw explained(error)
         }
         assert(
-            Page(frame).number == number && Page(frame).serial & 0xff_ffff == reference.tag,
+            Page(frame).number == number && Page(frame).writeID & 0xff_ffff == reference.tag,
             "invariant 10: only the page of the reference is shown to readers")
         info(index).pointee.store(number &<< 8 | State.clean.rawValue, ordering: .releasing)
         set(slot, to: index)
@@ -152,7 +153,7 @@ extension FrameStore {
         }
         try readPage(number, into: scratch.base)
         guard scratch.identity == Page.identity(page: number, type: type, level: 0),
-            scratch.serial & 0xff_ffff == reference.tag
+            scratch.writeID & 0xff_ffff == reference.tag
         else { throw misplaced(scratch, reference, type, 0) }
         try PageCheck.validate(scratch.base)
         return scratch
@@ -161,7 +162,7 @@ extension FrameStore {
     /// Copies a page in its file format, checked: sealed from memory if it is dirty, else from the file.
     ///
     /// - Parameter scratch: memory for one page.
-    /// - Returns: its serial.
+    /// - Returns: its write id.
     func copySealedPage(
         _ number: UInt64, to buffer: UnsafeMutableRawPointer, scratch: UnsafeMutableRawPointer
     ) throws(StorageError) -> UInt64 {
@@ -169,14 +170,14 @@ extension FrameStore {
         defer { Epochs.leave(entry) }
         if let frame = dirtyFrame(page: number) {
             buffer.copyMemory(from: frame, byteCount: pageBytes)
-            let serial = Page(buffer).serial
+            let writeID = Page(buffer).writeID
             codec.seal(buffer, number: number)
-            return serial
+            return writeID
         }
         try FrameStore.readStored(number, of: file, into: buffer)
         scratch.copyMemory(from: buffer, byteCount: pageBytes)
         try FrameStore.open(number, at: scratch, codec)
-        return Page(scratch).serial
+        return Page(scratch).writeID
     }
 
     /// Copies a page in its memory format.
@@ -190,14 +191,15 @@ extension FrameStore {
         }
     }
 
-    /// Reads pages of a value with consecutive page ids and serials, bypassing the cache except for dirty pages.
-    func readRun(_ first: UInt64, serial: UInt64, count: Int, into buffer: UnsafeMutableRawPointer) throws(StorageError)
+    /// Reads pages of a value with consecutive page ids and write ids, bypassing the cache except for dirty pages.
+    func readRun(_ first: UInt64, writeID: UInt64, count: Int, into buffer: UnsafeMutableRawPointer)
+        throws(StorageError)
     {
-        do throws(StorageError) { try readPages(first, serial, count, into: buffer) } catch { throw explained(error) }
+        do throws(StorageError) { try readPages(first, writeID, count, into: buffer) } catch { throw explained(error) }
     }
 
     private func readPages(
-        _ first: UInt64, _ serial: UInt64, _ count: Int, into buffer: UnsafeMutableRawPointer
+        _ first: UInt64, _ writeID: UInt64, _ count: Int, into buffer: UnsafeMutableRawPointer
     ) throws(StorageError) {
         let bytes = UnsafeMutableRawBufferPointer(start: buffer, count: count * pageBytes)
         let isInMemory = (0..<count).contains { dirtyFrame(page: first + UInt64($0)) != nil }
@@ -217,7 +219,7 @@ extension FrameStore {
                 try FrameStore.open(number, at: page, codec)
             }
             guard Page(page).identity == Page.identity(page: number, type: .overflow, level: 0),
-                Page(page).serial == serial &+ UInt64(index)
+                Page(page).writeID == writeID &+ UInt64(index)
             else {
                 throw .corrupted(page: number, reason: "it is not the page of a value that its entry knows")
             }

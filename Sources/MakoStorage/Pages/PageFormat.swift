@@ -6,7 +6,7 @@
 //       13      1  type        PageType
 //       14      1  level       0 for leaves and overflow pages
 //       15      1  flags       0 in this version
-//       16      8  serial      the number of the allocation, never repeated in the life of the file
+//       16      8  write id    the number of this write of the page, never repeated in the life of the file
 //       24      4  tree        the tree it belongs to
 //       28      2  count       entries
 //       30      2  prefix      byte nodes: length of the key prefix that all entries share
@@ -14,7 +14,7 @@
 //       36      4  garbage     bytes of the heap that no entry uses
 //       40         body        by type; see IntegerNode, ByteNode, Overflow, SpaceMap
 //
-// A reference to a page is 8 bytes: the page id in the upper 40 bits, the low 24 bits of its serial below.
+// A reference to a page is 8 bytes: the page id in the upper 40 bits, the low 24 bits of its write id below.
 
 /// The size of a page in bytes.
 package let pageBytes = 4096
@@ -33,7 +33,7 @@ enum PageType: UInt8 {
     case meta = 9
 }
 
-/// A page id and the low bits of the serial that the page must have.
+/// A page id and the low bits of the write id that the page must have.
 struct PageReference: Hashable {
     var raw: UInt64
 
@@ -43,7 +43,7 @@ struct PageReference: Hashable {
     init(raw: UInt64) { self.raw = raw }
 
     @inline(__always)
-    init(page: UInt64, serial: UInt64) { raw = page &<< 24 | serial & 0xff_ffff }
+    init(page: UInt64, writeID: UInt64) { raw = page &<< 24 | writeID & 0xff_ffff }
 
     @inline(__always)
     var page: UInt64 { raw &>> 24 }
@@ -56,7 +56,7 @@ struct PageReference: Hashable {
 struct Page {
     static let checksumOffset = 0
     static let identityOffset = 8
-    static let serialOffset = 16
+    static let writeIDOffset = 16
     static let treeOffset = 24
     static let countOffset = 28
     static let prefixOffset = 30
@@ -77,9 +77,11 @@ struct Page {
         }
     }
     @inline(__always)
-    var serial: UInt64 {
-        get { UInt64(littleEndian: base.load(fromByteOffset: Page.serialOffset, as: UInt64.self)) }
-        nonmutating set { base.storeBytes(of: newValue.littleEndian, toByteOffset: Page.serialOffset, as: UInt64.self) }
+    var writeID: UInt64 {
+        get { UInt64(littleEndian: base.load(fromByteOffset: Page.writeIDOffset, as: UInt64.self)) }
+        nonmutating set {
+            base.storeBytes(of: newValue.littleEndian, toByteOffset: Page.writeIDOffset, as: UInt64.self)
+        }
     }
     @inline(__always)
     var tree: UInt32 {
@@ -127,7 +129,7 @@ struct Page {
     @inline(__always)
     var level: Int { Int(UInt8(truncatingIfNeeded: identity &>> 48)) }
     @inline(__always)
-    var reference: PageReference { PageReference(page: number, serial: serial) }
+    var reference: PageReference { PageReference(page: number, writeID: writeID) }
 
     /// Returns the identity word of a page: what the referring page expects to find.
     @inline(__always)
@@ -136,10 +138,10 @@ struct Page {
     }
 
     /// Writes a new header. Leaves the body unchanged.
-    func format(page: UInt64, type: PageType, level: Int, serial: UInt64, tree: UInt32) {
+    func format(page: UInt64, type: PageType, level: Int, writeID: UInt64, tree: UInt32) {
         base.storeBytes(of: 0, toByteOffset: Page.checksumOffset, as: UInt64.self)
         identity = Page.identity(page: page, type: type, level: level)
-        self.serial = serial
+        self.writeID = writeID
         self.tree = tree
         count = 0
         prefix = 0

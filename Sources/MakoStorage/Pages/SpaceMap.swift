@@ -5,7 +5,7 @@
 
 /// The allocation of pages: which are in use, and when freed pages may be reused.
 ///
-/// Time is counted in serials. A page is born with its serial, and freed ("dies") at the transaction id ("point") of
+/// Time is counted in write ids. A page is born with its write id, and freed ("dies") at the transaction id ("point") of
 /// the commit that removed it. A snapshot or checkpoint at point p sees the page if birth < p < death. A dead page
 /// waits for the oldest point that sees it, and is examined again when that point is released. So a version between two
 /// old readers is freed, and each page is examined a bounded number of times.
@@ -18,7 +18,7 @@ final class SpaceMap {
     /// The number of pages before the first bitmap: the header block twice, and two metas twice.
     static let fixedPages = 6
 
-    /// A page that a commit removed, and its serial.
+    /// A page that a commit removed, and its write id.
     struct DeadPage: Packable {
         var page: UInt64
         var birth: UInt64
@@ -49,10 +49,10 @@ final class SpaceMap {
         var pages = PackedList<WaitingPage>()
     }
 
-    /// What a checkpoint records of a region: the copy of its bitmap, and the serial of that page.
+    /// What a checkpoint records of a region: the copy of its bitmap, and the write id of that page.
     struct RegionState: Hashable {
         var copy: UInt8
-        var serial: UInt64
+        var writeID: UInt64
     }
 
     /// The pages that cannot be allocated: live, dead but still seen, or recycled.

@@ -26,8 +26,8 @@ struct DamagedCheckpoint {
         names = directory.names.byID
     }
 
-    /// Whether a page with this serial can be part of it: higher serials were written later.
-    func covers(serial: UInt64) -> Bool { meta.map { serial < $0.point } ?? true }
+    /// Whether a page with this write id can be part of it: higher write ids were written later.
+    func covers(writeID: UInt64) -> Bool { meta.map { writeID < $0.point } ?? true }
 }
 
 /// Finds the newest checkpoint of a damaged file.
@@ -35,7 +35,7 @@ struct CheckpointFinder {
     private let source: DamagedFile
     private(set) var findings: [String] = []
     private(set) var isCertain = true
-    /// The highest serial of a tree page that a search has found.
+    /// The highest write id of a tree page that a search has found.
     private var youngest: UInt64 = 0
 
     init(_ source: DamagedFile) { self.source = source }
@@ -65,8 +65,8 @@ struct CheckpointFinder {
         isCertain = false
         var found = DamagedCheckpoint()
         // If a bitmap is newer than every directory, the pages in use are known, but not the roots.
-        let newestBitmap = newestBitmapSerial()
-        for run in runs where run.serial >= newestBitmap {
+        let newestBitmap = newestBitmapWriteID()
+        for run in runs where run.writeID >= newestBitmap {
             guard let whole = checkpoint(run) else { continue }
             found = whole
             break
@@ -103,7 +103,7 @@ struct CheckpointFinder {
         for index in 0..<count {
             let number = run.firstPage + UInt64(index)
             guard (try? page.read(number, from: source)) != nil, page.type == .directory,
-                page.header.serial == run.firstSerial
+                page.header.writeID == run.firstWriteID
             else {
                 source.noteDamaged(number)
                 break
@@ -116,53 +116,53 @@ struct CheckpointFinder {
         found.isListWhole = part?.end == run.length
         found.bitmaps = (0..<min(Int(meta.regions), likelyRegions + 1)).map { region in
             if let state = part?.directory.regions[region] {
-                return try? bitmap(region, Int(state.copy), state.serial)
+                return try? bitmap(region, Int(state.copy), state.writeID)
             }
-            return bitmap(region, asOf: run.firstSerial)
+            return bitmap(region, asOf: run.firstWriteID)
         }
         return found
     }
 
     // MARK: Bitmaps
 
-    private func bitmap(_ region: Int, _ copy: Int, _ serial: UInt64) throws(StorageError) -> [UInt64] {
-        do throws(StorageError) { return try readBitmap(region, copy, serial).words } catch {
+    private func bitmap(_ region: Int, _ copy: Int, _ writeID: UInt64) throws(StorageError) -> [UInt64] {
+        do throws(StorageError) { return try readBitmap(region, copy, writeID).words } catch {
             source.noteDamaged(SpaceMap.bitmapPage(region: region, copy: copy))
             throw error
         }
     }
 
-    private func readBitmap(_ region: Int, _ copy: Int, _ serial: UInt64?) throws(StorageError) -> (
-        words: [UInt64], serial: UInt64
+    private func readBitmap(_ region: Int, _ copy: Int, _ writeID: UInt64?) throws(StorageError) -> (
+        words: [UInt64], writeID: UInt64
     ) {
         let number = SpaceMap.bitmapPage(region: region, copy: copy)
         let page = SalvagedPage()
         try page.read(number, from: source)
-        guard page.type == .bitmap, serial == nil || page.header.serial == serial else {
+        guard page.type == .bitmap, writeID == nil || page.header.writeID == writeID else {
             throw .corrupted(page: number, reason: "it is not the bitmap it should be")
         }
-        return (page.bitmapWords, page.header.serial)
+        return (page.bitmapWords, page.header.writeID)
     }
 
-    /// Returns the bitmap of a region for the checkpoint with this serial, if it can be determined without the
+    /// Returns the bitmap of a region for the checkpoint with this write id, if it can be determined without the
     /// directory: it was written with the checkpoint, or all copies are readable and it is the newest that is not
     /// newer.
-    private func bitmap(_ region: Int, asOf serial: UInt64) -> [UInt64]? {
-        var readable: [(words: [UInt64], serial: UInt64)] = []
+    private func bitmap(_ region: Int, asOf writeID: UInt64) -> [UInt64]? {
+        var readable: [(words: [UInt64], writeID: UInt64)] = []
         for copy in 0..<SpaceMap.bitmapCopies {
             if let found = try? readBitmap(region, copy, nil) { readable.append(found) }
         }
-        guard let newest = readable.filter({ $0.serial <= serial }).max(by: { $0.serial < $1.serial }) else {
+        guard let newest = readable.filter({ $0.writeID <= writeID }).max(by: { $0.writeID < $1.writeID }) else {
             return nil
         }
-        return newest.serial == serial || readable.count == SpaceMap.bitmapCopies ? newest.words : nil
+        return newest.writeID == writeID || readable.count == SpaceMap.bitmapCopies ? newest.words : nil
     }
 
-    private func newestBitmapSerial() -> UInt64 {
+    private func newestBitmapWriteID() -> UInt64 {
         var newest: UInt64 = 0
         for region in 0..<likelyRegions {
             for copy in 0..<SpaceMap.bitmapCopies {
-                if let found = try? readBitmap(region, copy, nil) { newest = max(newest, found.serial) }
+                if let found = try? readBitmap(region, copy, nil) { newest = max(newest, found.writeID) }
             }
         }
         return newest
@@ -170,9 +170,9 @@ struct CheckpointFinder {
 
     // MARK: By searching
 
-    /// A directory in the file: consecutive pages with one serial.
+    /// A directory in the file: consecutive pages with one write id.
     private struct Run {
-        var serial: UInt64
+        var writeID: UInt64
         var last: UInt64
         var content: [UInt8]
     }
@@ -184,18 +184,18 @@ struct CheckpointFinder {
         try source.scan { (page, isWhole) throws(StorageError) in
             progress(page.number)
             guard isWhole else { return }
-            let serial = page.header.serial
-            if page.keyKind != nil { youngest = max(youngest, serial) }
+            let writeID = page.header.writeID
+            if page.keyKind != nil { youngest = max(youngest, writeID) }
             guard page.type == .directory else { return }
-            if let index = runs.lastIndex(where: { $0.serial == serial && $0.last + 1 == page.number }) {
+            if let index = runs.lastIndex(where: { $0.writeID == writeID && $0.last + 1 == page.number }) {
                 runs[index].last = page.number
                 runs[index].content += page.body
             } else {
-                runs.append(Run(serial: serial, last: page.number, content: Array(page.body)))
+                runs.append(Run(writeID: writeID, last: page.number, content: Array(page.body)))
             }
         }
         self.youngest = youngest
-        return runs.sorted { $0.serial > $1.serial }
+        return runs.sorted { $0.writeID > $1.writeID }
     }
 
     private var likelyRegions: Int {
@@ -224,8 +224,8 @@ struct CheckpointFinder {
         found.take(directory)
         found.isListWhole = true
         found.bitmaps = directory.regions.enumerated().map { region, state in
-            (try? readBitmap(region, Int(state.copy), state.serial))?.words
+            (try? readBitmap(region, Int(state.copy), state.writeID))?.words
         }
-        return found.bitmaps.contains { $0 != nil } || youngest < run.serial ? found : nil
+        return found.bitmaps.contains { $0 != nil } || youngest < run.writeID ? found : nil
     }
 }

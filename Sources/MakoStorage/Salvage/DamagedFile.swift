@@ -160,7 +160,7 @@ final class DamagedFile {
                     throw error
                 }
                 guard page.type == .overflow,
-                    page.header.serial == run.serial &+ (number - run.page)
+                    page.header.writeID == run.writeID &+ (number - run.page)
                 else { throw .corrupted(page: number, reason: "it is not part of the value any more") }
                 try body(page.body)
             }

@@ -1,13 +1,13 @@
 /// Chooses between leaves of which it is unknown whether they are in use.
 ///
 /// Changes are copy-on-write, so free pages have older versions of a leaf. Where leaves overlap, the one with the
-/// highest serial was written last; entries that it lacks were deleted or moved since the others were written.
+/// highest write id was written last; entries that it lacks were deleted or moved since the others were written.
 struct LeafSweep {
     typealias KeyRange = SalvageReport.KeyRange
 
     struct Leaf {
         var page: UInt64
-        var serial: UInt64
+        var writeID: UInt64
         var range: KeyRange
     }
 
@@ -54,7 +54,7 @@ struct LeafSweep {
     }
 }
 
-/// A binary heap of leaves with the highest serial on top.
+/// A binary heap of leaves with the highest write id on top.
 private struct LeafHeap {
     private var leaves: [LeafSweep.Leaf] = []
 
@@ -62,7 +62,7 @@ private struct LeafHeap {
     var top: LeafSweep.Leaf? { leaves.first }
 
     private func isAbove(_ a: Int, _ b: Int) -> Bool {
-        let isNewer = leaves[a].serial > leaves[b].serial
+        let isNewer = leaves[a].writeID > leaves[b].writeID
         return isNewer
     }
 

@@ -32,9 +32,9 @@ extension Salvage {
                 throw .corrupted(page: reference.page, reason: "two pages refer to it")
             }
             try page.read(reference.page, from: source)
-            guard page.header.serial & 0xff_ffff == reference.tag, page.header.tree == tree,
+            guard page.header.writeID & 0xff_ffff == reference.tag, page.header.tree == tree,
                 page.header.level == level, page.keyKind == trees[tree]?.kind,
-                checkpoint.covers(serial: page.header.serial)
+                checkpoint.covers(writeID: page.header.writeID)
             else {
                 throw .corrupted(page: reference.page, reason: "it is not the one that its parent knows")
             }
@@ -117,14 +117,14 @@ extension Salvage {
             // A page in use takes precedence over all pages of unknown use.
             candidates[tree, default: Candidates(kind: kind)].leaves.append(
                 LeafSweep.Leaf(
-                    page: page.number, serial: use == .live ? .max : page.header.serial, range: page.span))
+                    page: page.number, writeID: use == .live ? .max : page.header.writeID, range: page.span))
         }
         for (tree, found) in candidates.sorted(by: { $0.key < $1.key }) { try decide(tree, found) }
     }
 
     /// Whether it is a leaf that may be part of what is missing.
     private func isWanted(_ page: SalvagedPage, _ kind: KeyKind) -> Bool {
-        guard page.header.level == 0, page.header.count > 0, checkpoint.covers(serial: page.header.serial),
+        guard page.header.level == 0, page.header.count > 0, checkpoint.covers(writeID: page.header.writeID),
             (try? page.validate()) != nil
         else { return false }
         guard let tree = trees[page.header.tree] else { return !checkpoint.isListWhole && page.header.tree > 0 }

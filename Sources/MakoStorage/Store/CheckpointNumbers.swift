@@ -12,7 +12,7 @@ struct CheckpointNumbers {
 
     /// How the meta contradicts the header; nil if it does not.
     var contradiction: String? {
-        if meta.point >= header.highWaterMark || meta.directory.firstSerial >= header.highWaterMark {
+        if meta.point >= header.highWaterMark || meta.directory.firstWriteID >= header.highWaterMark {
             return "it is of a time that the header block does not vouch for"
         }
         if meta.nextTreeID == 0 || meta.nextTreeID > UInt64(UInt32.max) {
@@ -29,7 +29,7 @@ struct CheckpointNumbers {
         if let last = directory.trees.last, UInt64(last.id) >= meta.nextTreeID {
             return "tree \(last.id) is not below the number of the next tree, \(meta.nextTreeID)"
         }
-        if directory.regions.contains(where: { $0.serial >= header.highWaterMark }) {
+        if directory.regions.contains(where: { $0.writeID >= header.highWaterMark }) {
             return "a bitmap is of a time that the header block does not vouch for"
         }
         return nil
@@ -40,7 +40,7 @@ struct CheckpointNumbers {
         let counters: [(String, UInt64, UInt64)] = [
             ("checkpoints", meta.number, CheckpointNumbers.writableLimit),
             ("commits", meta.commit, CheckpointNumbers.writableLimit),
-            ("serials", header.highWaterMark, CheckpointNumbers.writableLimit),
+            ("write ids", header.highWaterMark, CheckpointNumbers.writableLimit),
             ("generations of the header block", header.generation, CheckpointNumbers.writableLimit),
             (
                 "log segments", max(header.newestSegment, meta.log.lsn / header.segmentBytes),

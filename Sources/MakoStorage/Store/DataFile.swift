@@ -18,8 +18,8 @@ final class DataFile {
     @exclusivity(unchecked) var encryption: Encryption?
     /// The `FormatFeatures` in the header.
     let features: Atomic<UInt64>
-    /// The next serial, and the high-water mark: the limit that the header records before a serial below it is used.
-    let nextSerial: Atomic<UInt64>
+    /// The next write id, and the high-water mark: the limit that the header records before a write id below it is used.
+    let nextWriteID: Atomic<UInt64>
     let highWaterMark: Atomic<UInt64>
     /// The only intact copy of the header, found by opening or left by a failed write; nil if both are intact.
     private var soundCopy: Int?
@@ -37,7 +37,7 @@ final class DataFile {
         codec = PageCodec(of: header.id, keys: keys, entropy: entropy)
         self.findings = findings
         features = Atomic(header.mustRead)
-        nextSerial = Atomic(header.highWaterMark)
+        nextWriteID = Atomic(header.highWaterMark)
         highWaterMark = Atomic(header.highWaterMark)
     }
 
@@ -53,7 +53,7 @@ final class DataFile {
     ) throws(StorageError) {
         let id = DatabaseID(high: entropy.next(), low: entropy.next())
         var header = FileHeader(
-            id: id, mustRead: 0, highWaterMark: FileHeader.serialStock,
+            id: id, mustRead: 0, highWaterMark: FileHeader.writeIDStock,
             segmentBytes: SegmentHeader.segmentBytes(wanted: segmentBytes), newestSegment: 0, generation: 1)
         var codec = PageCodec(of: id)
         if let encryption {
@@ -70,10 +70,10 @@ final class DataFile {
     {
         let space = SpaceMap()
         _ = space.allocate()  // adds region 0
-        let region = SpaceMap.RegionState(copy: 0, serial: 1)
+        let region = SpaceMap.RegionState(copy: 0, writeID: 1)
         let directory = Directory(regions: [region], trees: [], names: TreeNames()).encoded()
         let run = Overflow(
-            firstPage: UInt64(SpaceMap.reserved(region: 0)), firstSerial: 2, length: directory.count,
+            firstPage: UInt64(SpaceMap.reserved(region: 0)), firstWriteID: 2, length: directory.count,
             stored: directory.count, isCompressed: false)
         var words = space.live[0]
         SpaceMap.set(run.firstPage, in: &words)
@@ -115,7 +115,7 @@ final class DataFile {
         var bytes = [UInt8](repeating: 0, count: pageBytes)
         bytes.withUnsafeMutableBytes { buffer in
             guard let page = buffer.baseAddress else { return }
-            Page(page).format(page: number, type: .bitmap, level: 0, serial: state.serial, tree: 0)
+            Page(page).format(page: number, type: .bitmap, level: 0, writeID: state.writeID, tree: 0)
             words.withUnsafeBytes {
                 (page + Page.bodyOffset).copyMemory(
                     from: $0.baseAddress ?? UnsafeRawPointer(page), byteCount: $0.count)
@@ -125,7 +125,7 @@ final class DataFile {
         try writeBytes(file, bytes, count: pageBytes, at: number * UInt64(pageBytes))
     }
 
-    /// Writes a directory to its run of pages, which all have the same serial.
+    /// Writes a directory to its run of pages, which all have the same write id.
     static func write(directory: [UInt8], _ run: Overflow, to file: any File, _ codec: PageCodec) throws(FileError) {
         let pageCount = max(1, run.pageCount)
         var bytes = [UInt8](repeating: 0, count: pageCount * pageBytes)
@@ -135,7 +135,7 @@ final class DataFile {
                 for index in 0..<pageCount {
                     let page = base + index * pageBytes
                     let number = run.firstPage + UInt64(index)
-                    Page(page).format(page: number, type: .directory, level: 0, serial: run.firstSerial, tree: 0)
+                    Page(page).format(page: number, type: .directory, level: 0, writeID: run.firstWriteID, tree: 0)
                     let offset = index * Overflow.payloadBytes
                     let count = min(Overflow.payloadBytes, directory.count - offset)
                     if count > 0, let source = directory.baseAddress {
@@ -268,7 +268,7 @@ final class DataFile {
         lock.withLock {
             (header, soundCopy) = (other.header, nil)
             features.store(header.mustRead, ordering: .relaxed)
-            nextSerial.store(header.highWaterMark, ordering: .relaxed)
+            nextWriteID.store(header.highWaterMark, ordering: .relaxed)
             highWaterMark.store(header.highWaterMark, ordering: .relaxed)
         }
     }
@@ -293,13 +293,13 @@ final class DataFile {
     /// Makes the names of the files durable.
     func syncDirectory() throws(FileError) { try directory?.sync() }
 
-    /// Raises the high-water mark of serials in the header, before one of them is used.
+    /// Raises the high-water mark of write ids in the header, before one of them is used.
     ///
     /// - Parameter isWritten: false for a read-only store.
-    func raiseHighWaterMark(above serial: UInt64, isWritten: Bool) throws(FileError) {
+    func raiseHighWaterMark(above writeID: UInt64, isWritten: Bool) throws(FileError) {
         try lock.withLock { () throws(FileError) in
-            guard serial > highWaterMark.load(ordering: .relaxed) else { return }
-            let raised = serial + FileHeader.serialStock
+            guard writeID > highWaterMark.load(ordering: .relaxed) else { return }
+            let raised = writeID + FileHeader.writeIDStock
             if isWritten { try update { $0.highWaterMark = raised } }
             highWaterMark.store(raised, ordering: .relaxed)
         }
@@ -358,7 +358,7 @@ final class DataFile {
                 codec.open(base, number: page)
             else { return .failure(.corrupted(page: page, reason: "the bitmap of region \(region) is damaged")) }
             guard
-                base.load(fromByteOffset: Page.serialOffset, as: UInt64.self) == state.serial,
+                base.load(fromByteOffset: Page.writeIDOffset, as: UInt64.self) == state.writeID,
                 base.load(fromByteOffset: Page.identityOffset, as: UInt64.self)
                     == Page.identity(page: page, type: .bitmap, level: 0)
             else { return .failure(.corrupted(page: page, reason: "the bitmap of region \(region) is stale")) }

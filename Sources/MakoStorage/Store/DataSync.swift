@@ -38,7 +38,7 @@ extension Store {
     private static let lookInterval = Duration.milliseconds(5)
 
     /// Orders the data file's pages before all later writes. With threads it checks the log meanwhile, so that no
-    /// committer has to create a segment or raise the high-water mark of serials while the background thread waits for the
+    /// committer has to create a segment or raise the high-water mark of write ids while the background thread waits for the
     /// device.
     func syncDataFile() throws(FileError) {
         guard options.background == .threads else { return try dataFile.file.barrier() }

@@ -9,12 +9,12 @@
 //
 //     40  8  magic         "MakoDB00"                  40  8  number       of the checkpoint; slot = number mod 2
 //     48  4  version       of the format               48  8  commit
-//     52  4  page          page size in bytes          56  8  point        serial boundary of the commit
+//     52  4  page          page size in bytes          56  8  point        write id boundary of the commit
 //     56 16  id            of the database             64  8  lsn          the log continues here
 //     72  8  mustRead      features a reader must know  72  8  chain        the log's chain value there
 //     80  8  mustWrite     features a writer must know  80  8  nextTree     number of the next tree
-//     88  8  high water    serials below it may be used 88  8  directory    first page of the directory
-//     96  8  segment       bytes of a log segment      96  8  serial       of that page
+//     88  8  high water    write ids below may be used  88  8  directory    first page of the directory
+//     96  8  segment       bytes of a log segment      96  8  write id     of that page
 //    104  8  newest        segment in use, 0: none    104  8  length       of the directory in bytes
 //    112  8  generation    counts rewrites            112  8  regions      number of regions
 //                                                     120     plain trees  bit n of word n/64: no value of the
@@ -23,7 +23,7 @@
 //                           see KeyRecord.swift
 //
 // The directory is a run of pages as of an overflow value. It has, for each region, 1 byte bitmap copy and 8 bytes
-// serial; then, for each tree in ascending order: 4 bytes number, 1 byte key kind, 1 byte levels, 2 bytes length of the
+// write id; then, for each tree in ascending order: 4 bytes number, 1 byte key kind, 1 byte levels, 2 bytes length of the
 // name, 8 bytes root reference, 8 bytes entries, the name.
 
 /// The first two pages of a database file: its identity and format, and limits that must be durable before they are
@@ -32,8 +32,8 @@ struct FileHeader: Hashable {
     static let magic: UInt64 = 0x3030_4244_6f6b_614d  // "MakoDB00"
     static let version: UInt32 = 1
     static let copies = 2
-    /// The number of serials by which the high-water mark is raised at a time.
-    static let serialStock: UInt64 = 1 << 20
+    /// The number of write ids by which the high-water mark is raised at a time.
+    static let writeIDStock: UInt64 = 1 << 20
 
     var id: DatabaseID
     var mustRead: UInt64
@@ -57,7 +57,7 @@ struct FileHeader: Hashable {
 
     func write(to page: UnsafeMutableRawPointer, copy: Int) {
         page.initializeMemory(as: UInt8.self, repeating: 0, count: pageBytes)
-        Page(page).format(page: UInt64(copy), type: .header, level: 0, serial: generation, tree: 0)
+        Page(page).format(page: UInt64(copy), type: .header, level: 0, writeID: generation, tree: 0)
         page.storeBytes(of: FileHeader.magic, toByteOffset: 40, as: UInt64.self)
         page.storeBytes(of: FileHeader.version, toByteOffset: 48, as: UInt32.self)
         page.storeBytes(of: UInt32(pageBytes), toByteOffset: 52, as: UInt32.self)
@@ -117,7 +117,7 @@ struct FileHeader: Hashable {
     }
 }
 
-/// The limit of the numbers of commits, serials and checkpoints, and of bytes of log.
+/// The limit of the numbers of commits, write ids and checkpoints, and of bytes of log.
 let counterLimit: UInt64 = 1 << 62
 
 /// A checkpoint: a published commit of all trees, and the log position where recovery continues.
@@ -169,9 +169,9 @@ struct Meta: Hashable {
     func write(to page: UnsafeMutableRawPointer, copy: Int, _ codec: PageCodec) {
         let place = Meta.page(number: number, copy: copy)
         page.initializeMemory(as: UInt8.self, repeating: 0, count: pageBytes)
-        Page(page).format(page: place, type: .meta, level: 0, serial: number, tree: 0)
+        Page(page).format(page: place, type: .meta, level: 0, writeID: number, tree: 0)
         let words = [
-            number, commit, point, log.lsn, log.chain, nextTreeID, directory.firstPage, directory.firstSerial,
+            number, commit, point, log.lsn, log.chain, nextTreeID, directory.firstPage, directory.firstWriteID,
             UInt64(directory.length), regions,
         ]
         for (index, word) in words.enumerated() {
@@ -210,7 +210,7 @@ extension Meta {
         log = LogPosition(lsn: word(3), chain: word(4))
         nextTreeID = word(5)
         directory = Overflow(
-            firstPage: word(6), firstSerial: word(7), length: Int(length), stored: Int(length), isCompressed: false)
+            firstPage: word(6), firstWriteID: word(7), length: Int(length), stored: Int(length), isCompressed: false)
         regions = word(9)
         // Skip trailing zero words, because most files have few trees.
         var used = Meta.plainTreesWords
@@ -238,7 +238,7 @@ struct Directory {
         }
         for region in regions {
             append(region.copy)
-            append(region.serial)
+            append(region.writeID)
         }
         for tree in trees {
             let name = names.name(of: tree.id) ?? ""
@@ -273,10 +273,10 @@ struct Directory {
         }
         var regions: [SpaceMap.RegionState] = []
         for _ in 0..<regionCount {
-            guard let copy = word(UInt8.self), Int(copy) < SpaceMap.bitmapCopies, let serial = word(UInt64.self) else {
+            guard let copy = word(UInt8.self), Int(copy) < SpaceMap.bitmapCopies, let writeID = word(UInt64.self) else {
                 return nil
             }
-            regions.append(SpaceMap.RegionState(copy: copy, serial: serial))
+            regions.append(SpaceMap.RegionState(copy: copy, writeID: writeID))
         }
         var trees: [TreeState] = []
         var ids: [String: UInt32] = [:]

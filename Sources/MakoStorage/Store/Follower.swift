@@ -172,7 +172,7 @@ extension Store {
 
     /// Publishes replayed commits. They are never written.
     private func show(_ writer: Writer, _ tail: LogReader.Tail) throws(StorageError) {
-        let point = try takeSerial()
+        let point = try takeWriteID()
         let version = Version(of: writer, commit: tail.lastCommit, point: point, log: tail.end)
         writer.end()
         versions.publish(version, &writer.lists.changed)

@@ -339,7 +339,7 @@ struct Opening {
                 guard let base = buffer.baseAddress else { return false }
                 let page = base + index * pageBytes
                 return dataFile.codec.open(page, number: number)
-                    && page.load(fromByteOffset: Page.serialOffset, as: UInt64.self) == run.firstSerial
+                    && page.load(fromByteOffset: Page.writeIDOffset, as: UInt64.self) == run.firstWriteID
                     && page.load(fromByteOffset: Page.identityOffset, as: UInt64.self)
                         == Page.identity(page: number, type: .directory, level: 0)
             }

@@ -15,7 +15,7 @@ extension Store {
     /// and synced again can be trusted (Rebello et al., "Can Applications Recover from fsync Failures?", 2020). Replay
     /// writes to free pages only, so a crash during recovery changes nothing.
     func recover(_ opening: Opening) throws(StorageError) {
-        assert(newest.point < nextSerial, "invariant 2: serials of before are not used again")
+        assert(newest.point < nextWriteID, "invariant 2: write ids of before are not used again")
         let reserved = try reserveNamedPages(opening)
         versions.lock.withLock { opening.keepPinnedPages() }
         let writer = Writer(store: self, base: newest, recording: false)
@@ -40,7 +40,7 @@ extension Store {
         }
         recovery.replayedCommits = Int(clamping: tail.lastCommit - newest.commit)
         do throws(StorageError) {
-            let point = try takeSerial()
+            let point = try takeWriteID()
             let version = Version(
                 of: writer, commit: tail.lastCommit, point: point,
                 log: options.readOnly ? tail.beforeBarrier ?? tail.end : tail.end)

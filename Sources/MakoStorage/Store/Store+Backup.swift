@@ -256,7 +256,7 @@ private struct Backup {
     private let source: Store.BackupSource
     private let file: any File
     private let space = SpaceMap()
-    private let serial: UInt64
+    private let writeID: UInt64
     /// Pages born before this transaction id are not written.
     private let basis: UInt64
     let pages: [UInt64]
@@ -269,7 +269,7 @@ private struct Backup {
         self.source = source
         self.file = file
         self.basis = basis
-        serial = try store.takeSerial()
+        writeID = try store.takeWriteID()
         space.load(current: source.pages, directory: [], older: nil, olderPoint: 0)
         var pages: [UInt64] = []
         for (region, words) in source.pages.enumerated() {
@@ -300,12 +300,12 @@ private struct Backup {
             if count == Backup.pagesPerWrite || count > 0 && page != first + UInt64(count) { try write() }
             if count == 0 { first = page }
             let copy = base + count * pageBytes
-            var serial: UInt64 = 0
+            var writeID: UInt64 = 0
             // A suspension ends the snapshot; the page may then be another process's.
             try source.snapshot.whileOpen { () throws(StorageError) in
-                serial = try store.frames.copySealedPage(page, to: copy, scratch: scratch)
+                writeID = try store.frames.copySealedPage(page, to: copy, scratch: scratch)
             }
-            if serial >= basis { count += 1 } else if count > 0 { try write() }
+            if writeID >= basis { count += 1 } else if count > 0 { try write() }
             if (index + 1) % Backup.pagesPerReport == 0 { progress(CopyProgress(done: index + 1, total: pages.count)) }
         }
         if count > 0 { try write() }
@@ -326,11 +326,11 @@ private struct Backup {
             bitmaps[region] = region < source.live.count ? source.live[region] : SpaceMap.emptyBitmap(region: region)
         }
         for page in first..<first + UInt64(pageCount) { SpaceMap.set(page, in: &bitmaps[SpaceMap.region(of: page)]) }
-        let regions = bitmaps.map { _ in SpaceMap.RegionState(copy: 0, serial: serial) }
+        let regions = bitmaps.map { _ in SpaceMap.RegionState(copy: 0, writeID: writeID) }
         let trees = Array(version.treeTable)
         let directory = Directory(regions: regions, trees: trees, names: version.names).encoded()
         let run = Overflow(
-            firstPage: first, firstSerial: serial, length: directory.count, stored: directory.count,
+            firstPage: first, firstWriteID: writeID, length: directory.count, stored: directory.count,
             isCompressed: false)
         do throws(FileError) {
             try DataFile.write(directory: directory, run, to: file, store.frames.codec)
@@ -339,7 +339,7 @@ private struct Backup {
                     bitmap: words, region: region, regions[region], to: file, store.frames.codec)
             }
             var header = store.dataFile.lock.withLock { store.dataFile.header }
-            // The copy needs no log, and must not reuse the serials of its pages.
+            // The copy needs no log, and must not reuse the write ids of its pages.
             header.newestSegment = 0
             header.isFollower = false
             header.highWaterMark = max(header.highWaterMark, store.dataFile.highWaterMark.load(ordering: .relaxed))

@@ -25,7 +25,7 @@ extension Store {
     /// Checks the whole store, and reports all inconsistencies.
     ///
     /// Every page must be reached once or be free, never both; keys must be in order and between their parents'
-    /// separators; counts must be right; pages in the file must have the right checksum, page id and serial; the copies
+    /// separators; counts must be right; pages in the file must have the right checksum, page id and write id; the copies
     /// of header and metas must agree. Waits for the writer; readers continue.
     ///
     ///     let report = try store.verify { print("\($0.done) of \($0.total) pages") }
@@ -210,7 +210,7 @@ private struct Verifier {
         do throws(StorageError) {
             let page = type == .overflow ? copies.value : copies.page(ofLevel: level)
             try copy(reference, type, level, to: page)
-            if page.serial >= point {
+            if page.writeID >= point {
                 note("page \(reference.page) is younger than the commit that refers to it")
             }
             if page.tree != tree {
@@ -238,7 +238,7 @@ private struct Verifier {
         copy.base.copyMemory(from: page.base, byteCount: pageBytes)
         if store.frames.dirtyFrame(page: reference.page) != nil { return }
         try store.frames.readPage(reference.page, into: copies.stored.base)
-        if copies.stored.serial != copy.serial {
+        if copies.stored.writeID != copy.writeID {
             note("page \(reference.page) on disk is not the one in memory")
         }
     }

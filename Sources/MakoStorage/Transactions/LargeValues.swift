@@ -93,7 +93,7 @@ extension Writer {
         // A longer value may be named too; its record does not tell, so assume it.
         free(
             ValueExtents.Extent(
-                page: overflow.firstPage, serial: overflow.firstSerial,
+                page: overflow.firstPage, writeID: overflow.firstWriteID,
                 count: overflow.pageCount),
             isNamed: !overflow.isList && overflow.length >= store.pipeline.namedValueBytes)
     }

@@ -4,7 +4,7 @@ import CPlatform
 //
 // A page is the transaction's own if it allocated the page since its latest savepoint: no snapshot, checkpoint or
 // savepoint can see it, and nothing durable refers to it. So its place in the file may be written repeatedly before the
-// commit, each time with another serial: after a write, the next change gives the page a new serial (`renew`), and
+// commit, each time with another write id: after a write, the next change gives the page a new write id (`renew`), and
 // freed places return to the space map between two changes (`returnDeadPages`). This thread makes all these writes in
 // order, and the sync of the commit follows the last of them.
 extension Writer {
@@ -17,20 +17,20 @@ extension Writer {
         let page = Page(try frames.makeDirty(page: number))
         // Clear the frame, because its old contents must not reach the file.
         memset(page.base, 0, pageBytes)
-        page.format(page: number, type: type, level: level, serial: try store.takeSerial(), tree: tree)
+        page.format(page: number, type: type, level: level, writeID: try store.takeWriteID(), tree: tree)
         return page
     }
 
-    /// Allocates consecutive pages with consecutive serials for a value.
-    func allocateRun(_ count: Int) throws(StorageError) -> (page: UInt64, serial: UInt64) {
-        let serial = try store.takeSerials(count)
+    /// Allocates consecutive pages with consecutive write ids for a value.
+    func allocateRun(_ count: Int) throws(StorageError) -> (page: UInt64, writeID: UInt64) {
+        let writeID = try store.takeWriteIDs(count)
         if count > 1 { returnUnusedNumbers() }
         let first = store.versions.allocateRun(count)
         for index in 0..<count {
             allocated.append(first + UInt64(index))
             noteUnwritten(first + UInt64(index))
         }
-        return (first, serial)
+        return (first, writeID)
     }
 
     private func takeNumber() -> UInt64 {
@@ -64,39 +64,39 @@ extension Writer {
     @inline(__always)
     func isEditable(_ page: Page) -> Bool {
         assert(floor > base.point, "invariant 1: a page of an earlier commit is not changed in place")
-        return page.serial >= floor && (!hasSpilled || frames.isDirty(page))
+        return page.writeID >= floor && (!hasSpilled || frames.isDirty(page))
     }
 
-    /// Returns a page that may be changed in place of one that must not: the same page with another serial if it is the
+    /// Returns a page that may be changed in place of one that must not: the same page with another write id if it is the
     /// transaction's own, else a copy with another page id. The parent must refer to it afterwards.
     func replaceable(_ page: Page) throws(StorageError) -> Page {
-        if page.serial >= floor { return try renew(page) }
+        if page.writeID >= floor { return try renew(page) }
         return try copy(page)
     }
 
-    /// Gives an own page that was written a new serial, so that the next write is distinguishable. The caller must be
+    /// Gives an own page that was written a new write id, so that the next write is distinguishable. The caller must be
     /// inside an operation epoch.
     private func renew(_ page: Page) throws(StorageError) -> Page {
         let number = page.number
-        let serial = try store.takeSerial()
+        let writeID = try store.takeWriteID()
         let frame = Page(try frames.makeDirty(page: number))
         // If the evictor has unhooked the frame, its contents stay until this operation ends.
         if frame.base != page.base { memcpy(frame.base, page.base, pageBytes) }
-        frame.serial = serial
+        frame.writeID = writeID
         noteUnwritten(number)
-        // References with the old serial are invalid now.
+        // References with the old write id are invalid now.
         noteShape()
         return frame
     }
 
-    /// Copies a page to a new page id and serial; the old page is freed.
+    /// Copies a page to a new page id and write id; the old page is freed.
     private func copy(_ page: Page) throws(StorageError) -> Page {
         let number = takeNumber()
         let copy = Page(try frames.makeDirty(page: number))
         memcpy(copy.base, page.base, pageBytes)
         noteDead(page)
         copy.identity = copy.identity & ~0xff_ffff_ffff | number
-        copy.serial = try store.takeSerial()
+        copy.writeID = try store.takeWriteID()
         return copy
     }
 
@@ -108,15 +108,15 @@ extension Writer {
     }
 
     private func noteDead(_ page: Page) {
-        note(.init(page: page.number, birth: page.serial))
+        note(.init(page: page.number, birth: page.writeID))
     }
 
     /// - Parameter isNamed: whether a frame of the log may name the pages.
     func free(_ run: ValueExtents.Extent, isNamed: Bool) {
         // A frame of this transaction itself may name them too.
-        let waits = isNamed && (isRecording || run.serial < floor)
+        let waits = isNamed && (isRecording || run.writeID < floor)
         for index in 0..<max(0, run.count) {
-            let page = SpaceMap.DeadPage(page: run.page + UInt64(index), birth: run.serial + UInt64(index))
+            let page = SpaceMap.DeadPage(page: run.page + UInt64(index), birth: run.writeID + UInt64(index))
             if waits { lists.named.append(page) } else { note(page) }
         }
     }

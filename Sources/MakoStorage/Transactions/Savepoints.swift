@@ -46,7 +46,7 @@ extension Writer {
         openMarks.append(
             OpenMark(number: number, floor: floor, allocated: allocated.count, dead: lists.dead.count))
         // Seal all existing pages, because a rollback returns to them.
-        floor = store.nextSerial
+        floor = store.nextWriteID
         noteReturnSize()
         forgetHints()
         return mark
@@ -79,7 +79,7 @@ extension Writer {
         freed.truncate(to: mark.freed)
         lists.named.truncate(to: mark.named)
         lists.dead.truncate(to: openMarks[place].dead)
-        floor = store.nextSerial
+        floor = store.nextWriteID
         failure = mark.failure
         noteReturnSize()
         forgetHints()

@@ -3,7 +3,7 @@ import CPlatform
 /// The state of one write transaction: private roots, the pages that it allocated and freed, and its operations.
 ///
 /// A page may be changed in place only if this transaction allocated it since its latest savepoint and it is not
-/// written yet. A written page gets another serial first and keeps its place; every other page is copied
+/// written yet. A written page gets another write id first and keeps its place; every other page is copied
 /// (`OwnPages.swift`). Used by one thread at a time. The hot properties have no dynamic exclusivity checks, which would
 /// take a tenth of an ordered insertion.
 final class Writer {
@@ -29,9 +29,9 @@ final class Writer {
     var isMovingValue = false
     /// For recovery: the runs of pages that the log names and no value has taken yet.
     var reserved = Set<ValueExtents.Extent>()
-    /// Pages with this serial or a later one belong to this transaction, and no savepoint needs them.
+    /// Pages with this write id or a later one belong to this transaction, and no savepoint needs them.
     @exclusivity(unchecked) var floor: UInt64
-    /// The lower bound of `floor`: pages with lower serials are not this transaction's, or may be partly written.
+    /// The lower bound of `floor`: pages with lower write ids are not this transaction's, or may be partly written.
     var leastFloor: UInt64
     /// The number of times that pages were spilled.
     @exclusivity(unchecked) private(set) var spills = 0
@@ -122,7 +122,7 @@ final class Writer {
         memory = store.writerLock.idleMemory ?? WriterMemory(trees: base.treeCount)
         store.writerLock.idleMemory = nil
         memory.begin(base.trees, count: base.treeCount)
-        floor = store.nextSerial
+        floor = store.nextWriteID
         leastFloor = floor
         recorder = OperationWriter(limit: store.pipeline.largestLoggedBytes, isRecording: recording)
         state = memory.takeState(of: base)
@@ -378,7 +378,7 @@ final class Writer {
         try store.growFile(for: self)
         do throws(StorageError) { try store.writePages(lists.unwritten) } catch {
             // Some pages may be on the device, so their next change must copy them, as for all written pages.
-            floor = store.nextSerial
+            floor = store.nextWriteID
             leastFloor = floor
             forgetHints()
             throw error

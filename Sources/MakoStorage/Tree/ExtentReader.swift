@@ -62,9 +62,9 @@ struct ExtentReader {
         while index <= last {
             let (run, before) = run(of: index)
             let page = run.page + before
-            let serial = run.serial + before
+            let writeID = run.writeID + before
             let batch = Int(min(UInt64(room), last - index + 1, UInt64(run.count) - before))
-            try frames.readRun(page, serial: serial, count: batch, into: pages)
+            try frames.readRun(page, writeID: writeID, count: batch, into: pages)
             for place in 0..<batch {
                 let share = min(Overflow.payloadBytes - skipped, left)
                 body(pages + place * pageBytes + Page.bodyOffset + skipped, share)

@@ -25,7 +25,7 @@ final class ExtentWriter {
     /// Whether the value must get a single run.
     private let isWhole: Bool
     private var isAdopted = false
-    /// A failed write may have stored a part on the device. Nothing else may be written with the same serials.
+    /// A failed write may have stored a part on the device. Nothing else may be written with the same write ids.
     private var failure: StorageError?
 
     private var store: Store { writer.store }
@@ -72,7 +72,7 @@ final class ExtentWriter {
         for first in stride(from: 0, to: run.count, by: ExtentWriter.pagesPerWrite) {
             let count = min(ExtentWriter.pagesPerWrite, run.count - first)
             try store.frames.readRun(
-                run.page + UInt64(first), serial: run.serial + UInt64(first), count: count, into: buffer)
+                run.page + UInt64(first), writeID: run.writeID + UInt64(first), count: count, into: buffer)
             for index in 0..<count {
                 try append(
                     UnsafeRawBufferPointer(
@@ -124,7 +124,7 @@ final class ExtentWriter {
                 let page = staging + (first + index) * pageBytes
                 let number = run.page + UInt64(written + index)
                 Page(page).format(
-                    page: number, type: .overflow, level: 0, serial: run.serial + UInt64(written + index), tree: tree)
+                    page: number, type: .overflow, level: 0, writeID: run.writeID + UInt64(written + index), tree: tree)
                 store.frames.codec.seal(page, number: number)
             }
             let place = (run.page + UInt64(written)) * UInt64(pageBytes)
@@ -140,9 +140,9 @@ final class ExtentWriter {
         writer.returnUnusedNumbers()
         let run = store.versions.allocateRun(upTo: nextRunPages, isWhole: isWhole)
         // Record the run first, so that a failure from here on does not leak it.
-        runs.append(ValueExtents.Extent(page: run.page, serial: 0, count: run.count))
+        runs.append(ValueExtents.Extent(page: run.page, writeID: 0, count: run.count))
         try store.growFile(for: writer)
-        runs[runs.count - 1].serial = try store.takeSerials(run.count)
+        runs[runs.count - 1].writeID = try store.takeWriteIDs(run.count)
         store.frames.discard(runs[runs.count - 1].pages)
         written = 0
         nextRunPages = min(ExtentWriter.pagesPerRun, nextRunPages * 2)

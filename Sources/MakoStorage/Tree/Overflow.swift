@@ -1,11 +1,11 @@
 import CPlatform
 
-// A value too large for its leaf is stored in a run of pages with consecutive page ids and consecutive serials. Each
+// A value too large for its leaf is stored in a run of pages with consecutive page ids and consecutive write ids. Each
 // has a header and a checksum; the bodies together are the value, or its LZ4 block if that saves at least a page. The
 // leaf has a descriptor:
 //
 //        0  8  page     number of the first page
-//        8  8  serial   of the first page
+//        8  8  write id of the first page
 //       16  4  length   of the value
 //       20  4  stored   bytes in the run; the top bit says that they are an LZ4 block, the next that they are a list of
 //                       the runs of the value's pages; see ValueExtents.swift
@@ -17,7 +17,7 @@ struct Overflow: Hashable {
     private static let listBit: UInt32 = 1 << 30
 
     var firstPage: UInt64
-    var firstSerial: UInt64
+    var firstWriteID: UInt64
     var length: Int
     var stored: Int
     var isCompressed: Bool
@@ -26,9 +26,9 @@ struct Overflow: Hashable {
 
     var pageCount: Int { (stored + Overflow.payloadBytes - 1) / Overflow.payloadBytes }
 
-    init(firstPage: UInt64, firstSerial: UInt64, length: Int, stored: Int, isCompressed: Bool) {
+    init(firstPage: UInt64, firstWriteID: UInt64, length: Int, stored: Int, isCompressed: Bool) {
         self.firstPage = firstPage
-        self.firstSerial = firstSerial
+        self.firstWriteID = firstWriteID
         self.length = length
         self.stored = stored
         self.isCompressed = isCompressed
@@ -38,20 +38,20 @@ struct Overflow: Hashable {
     init?(_ record: RecordView) {
         guard record.isOverflow, record.count == Overflow.descriptorBytes else { return nil }
         firstPage = record.bytes.loadUnaligned(as: UInt64.self)
-        firstSerial = record.bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        firstWriteID = record.bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
         length = Int(clamping: record.bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self))
         let word = record.bytes.loadUnaligned(fromByteOffset: 20, as: UInt32.self)
         stored = Int(word & ~(Overflow.compressedBit | Overflow.listBit))
         isCompressed = word & Overflow.compressedBit != 0
         isList = word & Overflow.listBit != 0
-        guard length <= Limits.valueBytes, stored <= length, firstPage < pageNumberLimit, firstSerial < counterLimit,
+        guard length <= Limits.valueBytes, stored <= length, firstPage < pageNumberLimit, firstWriteID < counterLimit,
             isCompressed || stored == length, length == 0 || stored > 0
         else { return nil }
     }
 
     func write(to bytes: UnsafeMutableRawPointer) {
         bytes.storeBytes(of: firstPage, as: UInt64.self)
-        bytes.storeBytes(of: firstSerial, toByteOffset: 8, as: UInt64.self)
+        bytes.storeBytes(of: firstWriteID, toByteOffset: 8, as: UInt64.self)
         bytes.storeBytes(of: UInt32(length), toByteOffset: 16, as: UInt32.self)
         bytes.storeBytes(
             of: UInt32(stored) | (isCompressed ? Overflow.compressedBit : 0) | (isList ? Overflow.listBit : 0),
@@ -59,7 +59,7 @@ struct Overflow: Hashable {
     }
 
     func reference(at index: Int) -> PageReference {
-        PageReference(page: firstPage + UInt64(index), serial: firstSerial &+ UInt64(index))
+        PageReference(page: firstPage + UInt64(index), writeID: firstWriteID &+ UInt64(index))
     }
 
     /// Reads the whole value.

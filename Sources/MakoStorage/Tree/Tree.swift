@@ -93,7 +93,7 @@ struct TreeState {
 /// The roots of all trees at one commit, in memory of its own, so that readers touch no reference counts.
 final class Version: @unchecked Sendable {
     let commit: UInt64
-    /// The transaction id of the commit: pages with lower serials were born at or before it.
+    /// The transaction id of the commit: pages with lower write ids were born at or before it.
     let point: UInt64
     let trees: UnsafeMutablePointer<TreeState>
     let treeCount: Int

@@ -306,14 +306,14 @@ extension Writer {
         let count = max(1, (stored + Overflow.payloadBytes - 1) / Overflow.payloadBytes)
         let run = try allocateRun(count)
         let overflow = Overflow(
-            firstPage: run.page, firstSerial: run.serial, length: value.count, stored: stored,
+            firstPage: run.page, firstWriteID: run.writeID, length: value.count, stored: stored,
             isCompressed: block != nil)
         func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
             for index in 0..<count {
                 let number = run.page + UInt64(index)
                 let page = try frames.makeDirty(page: number)
                 Page(page).format(
-                    page: number, type: .overflow, level: 0, serial: run.serial + UInt64(index), tree: tree)
+                    page: number, type: .overflow, level: 0, writeID: run.writeID + UInt64(index), tree: tree)
                 let offset = index * Overflow.payloadBytes
                 let length = min(Overflow.payloadBytes, stored - offset)
                 if let source = bytes.baseAddress { memcpy(page + Page.bodyOffset, source + offset, length) }

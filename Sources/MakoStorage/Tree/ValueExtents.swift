@@ -5,16 +5,16 @@
 //        0  8  length   of the value
 //        8  8  stored   bytes on the pages of the runs; the top bit says that they are an LZ4 block
 //       16  8  digest   of the stored bytes: the hash of each page's share, seeded with that of the pages before
-//       24     runs     16 bytes each: 5 bytes first page and 3 bytes count of pages, as one word; 8 bytes serial of the first page
+//       24     runs     16 bytes each: 5 bytes first page and 3 bytes count of pages, as one word; 8 bytes write id of the first page
 //
 // Every page but the last is full.
 
 /// The pages of one large value.
 struct ValueExtents: Hashable {
-    /// Pages with consecutive page ids and consecutive serials.
+    /// Pages with consecutive page ids and consecutive write ids.
     struct Extent: Hashable {
         var page: UInt64
-        var serial: UInt64
+        var writeID: UInt64
         var count: Int
 
         var pages: Range<UInt64> { page..<page + UInt64(count) }
@@ -63,9 +63,9 @@ struct ValueExtents: Hashable {
         var left = ValueExtents.pageCount(of: stored)
         for offset in stride(from: ValueExtents.headerBytes, to: bytes.count, by: ValueExtents.runBytes) {
             let place = word(offset)
-            let run = Extent(page: place >> 24, serial: word(offset + 8), count: Int(place & 0xff_ffff))
+            let run = Extent(page: place >> 24, writeID: word(offset + 8), count: Int(place & 0xff_ffff))
             guard run.count > 0, UInt64(run.count) <= left, run.page + UInt64(run.count) <= pageNumberLimit,
-                run.serial < counterLimit
+                run.writeID < counterLimit
             else { return nil }
             left -= UInt64(run.count)
             runs.append(run)
@@ -83,7 +83,7 @@ struct ValueExtents: Hashable {
         append(digest)
         for run in runs {
             append(run.page << 24 | UInt64(run.count))
-            append(run.serial)
+            append(run.writeID)
         }
         return bytes
     }
@@ -92,7 +92,7 @@ struct ValueExtents: Hashable {
     var descriptor: Overflow? {
         guard runs.count == 1, length <= UInt64(Limits.valueBytes) else { return nil }
         return Overflow(
-            firstPage: runs[0].page, firstSerial: runs[0].serial, length: Int(length), stored: Int(stored),
+            firstPage: runs[0].page, firstWriteID: runs[0].writeID, length: Int(length), stored: Int(stored),
             isCompressed: isCompressed)
     }
 
@@ -101,7 +101,7 @@ struct ValueExtents: Hashable {
         self.init(
             length: UInt64(overflow.length), stored: UInt64(overflow.stored), isCompressed: overflow.isCompressed,
             digest: 0,
-            runs: [Extent(page: overflow.firstPage, serial: overflow.firstSerial, count: max(1, overflow.pageCount))])
+            runs: [Extent(page: overflow.firstPage, writeID: overflow.firstWriteID, count: max(1, overflow.pageCount))])
     }
 
     /// Returns the digest after the bytes of one more page.

@@ -362,7 +362,7 @@ import Testing
         try? store.close()
     }
 
-    @Test func theNextStoreGoesOnWithSerialsAndCommits() throws {
+    @Test func theNextStoreGoesOnWithWriteIDsAndCommits() throws {
         let (disk, first, tree) = try prepare()
         try first.write { try $0.put([1], for: 1, in: tree) }
         let number = try first.read { $0.commitNumber }

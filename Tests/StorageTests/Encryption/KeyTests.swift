@@ -216,7 +216,7 @@ import Testing
     }
 
     /// A page as it was before, put back in its place.
-    @Test func aPageOfBeforeIsFoundByItsSerial() throws {
+    @Test func aPageOfBeforeIsFoundByItsWriteID() throws {
         let disk = SimulatedDisk()
         let store = try Store(at: KeyTests.path, options: EncryptionTests.options(disk, TestKeys.encryption(0)))
         try EncryptionTests.fill(store, 0..<2000)
@@ -467,11 +467,11 @@ import Testing
     }
 
     /// Numbers that keep nonces apart do not begin again.
-    @Test func serialsEndBeforeTheyRepeat() throws {
+    @Test func writeIDsEndBeforeTheyRepeat() throws {
         var image = try KeyTests.sample(TestKeys.encryption(0))
         try KeyTests.changeHeader(&image) { bytes in
             bytes.withUnsafeMutableBytes {
-                $0.storeBytes(of: PageCipher.serialLimit - 10, toByteOffset: 88, as: UInt64.self)
+                $0.storeBytes(of: PageCipher.writeIDLimit - 10, toByteOffset: 88, as: UInt64.self)
             }
         }
         let store = try Store(

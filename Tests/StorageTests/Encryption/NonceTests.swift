@@ -92,7 +92,7 @@ import Testing
                 && watch.counts.frames > (TestEffort.isSmall ? 20 : 200), "\(watch.counts)")
     }
 
-    /// Two stores that go on from one backup take the same serials: their nonces differ by what each drew at its opening.
+    /// Two stores that go on from one backup take the same write ids: their nonces differ by what each drew at its opening.
     @Test func copiesOfOneDatabaseUseDifferentNonces() throws {
         let watch = Watch()
         try SimulatedDisk.$watcher.withValue({ watch.note($0, $1, $2) }) {

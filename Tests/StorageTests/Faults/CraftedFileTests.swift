@@ -176,7 +176,7 @@ import Testing
         let content = sample.file.bytes(
             at: meta.directory.firstPage * UInt64(pageBytes) + UInt64(Page.bodyOffset), count: meta.directory.length)
         meta.directory = Overflow(
-            firstPage: 40_000, firstSerial: meta.directory.firstSerial, length: content.count, stored: content.count,
+            firstPage: 40_000, firstWriteID: meta.directory.firstWriteID, length: content.count, stored: content.count,
             isCompressed: false)
         try DataFile.write(directory: content, meta.directory, to: file, PageCodec(seed: sample.seed))
         for _ in 0..<2 {

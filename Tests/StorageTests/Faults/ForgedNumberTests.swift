@@ -92,7 +92,7 @@ import Testing
         let sample = try sample()
         var count = 0
         let words = [
-            "number", "commit", "point", "lsn", "chain", "nextTree", "directory", "serial", "length", "regions",
+            "number", "commit", "point", "lsn", "chain", "nextTree", "directory", "write id", "length", "regions",
             "plain trees",
         ]
         for (index, word) in words.enumerated() {
@@ -127,7 +127,7 @@ import Testing
         let sample = try sample()
         let directory = try sample.layout().directory
         var offset = Page.bodyOffset
-        for (what, bytes) in [("bitmap copy", 1), ("bitmap serial", 8)] {
+        for (what, bytes) in [("bitmap copy", 1), ("bitmap write id", 8)] {
             _ = try expectHarmless(sample, pages: directory, at: offset, bytes: bytes, what)
             offset += bytes
         }

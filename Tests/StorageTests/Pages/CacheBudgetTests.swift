@@ -261,7 +261,7 @@ import Testing
         #expect(throws: StorageError.self) {
             _ = try sample.store.frames.makeDirty(page: UInt64(PageTables.mostEntries))
         }
-        let far = PageReference(page: 9_000_000, serial: 1)
+        let far = PageReference(page: 9_000_000, writeID: 1)
         #expect(
             throws: StorageError.corrupted(
                 page: 9_000_000, reason: "the file ends before it (cut short, or a lost write)")

@@ -120,7 +120,7 @@ import Testing
     /// A parent that refers to a page which is not its child, in memory, where nothing else was checked again.
     @Test func childrenThatAreNotOnesAreRefused() throws {
         for (child, reason) in [
-            (PageReference(page: pageNumberLimit - 1, serial: 1), "beyond the largest file"),
+            (PageReference(page: pageNumberLimit - 1, writeID: 1), "beyond the largest file"),
             (PageReference.none, ""),
         ] {
             let sample = try sample()
@@ -155,7 +155,7 @@ import Testing
         let root = try sample.root(sample.integers)
         let second = IntegerLayout.child(Page(root), at: 2)
         let key = IntegerNode.keys(root)[1]
-        IntegerNode.children(root)[1] = PageReference(page: second.page, serial: second.tag &+ 1).raw
+        IntegerNode.children(root)[1] = PageReference(page: second.page, writeID: second.tag &+ 1).raw
         let stale = #expect(throws: StorageError.self) {
             try sample.store.read { _ = try $0.get(key, in: sample.integers) }
         }
@@ -182,12 +182,12 @@ import Testing
             let value = RecordView(bytes: bytes, count: 20, isOverflow: false)
             switch kind {
             case .integer:
-                Page(page).format(page: 1, type: .integerLeaf, level: 0, serial: 1, tree: 1)
+                Page(page).format(page: 1, type: .integerLeaf, level: 0, writeID: 1, tree: 1)
                 for key in 1...3 as ClosedRange<UInt64> {
                     IntegerNode.insert(page, at: Int(key) - 1, key: key, value: value, scratch: scratch)
                 }
             case .bytes:
-                Page(page).format(page: 1, type: .byteLeaf, level: 0, serial: 1, tree: 1)
+                Page(page).format(page: 1, type: .byteLeaf, level: 0, writeID: 1, tree: 1)
                 let fences = (Array("a".utf8), Array("zebra".utf8))
                 fences.0.withUnsafeBytes { lower in
                     fences.1.withUnsafeBytes { ByteNode.setFences(page, lower: lower, upper: $0) }
@@ -223,7 +223,7 @@ import Testing
             let right = left + 2 * pageBytes
             let scratch = left + 3 * pageBytes
             func make(_ page: UnsafeMutableRawPointer, _ lower: String, _ keys: [String]) {
-                Page(page).format(page: 1, type: .byteLeaf, level: 0, serial: 1, tree: 1)
+                Page(page).format(page: 1, type: .byteLeaf, level: 0, writeID: 1, tree: 1)
                 Array(lower.utf8).withUnsafeBytes { ByteNode.setFences(page, lower: $0, upper: nil) }
                 for (slot, key) in keys.enumerated() {
                     Array(key.utf8).withUnsafeBytes {
@@ -270,14 +270,14 @@ import Testing
         } catch StorageError.corrupted {}
     }
 
-    /// A value whose pages have serials that no page ever gets, with the same effect as pages beyond the file.
-    @Test(arguments: [.max, .max - 1, counterLimit] as [UInt64]) func serialsThatNoPageHasAreRefused(serial: UInt64)
+    /// A value whose pages have write ids that no page ever gets, with the same effect as pages beyond the file.
+    @Test(arguments: [.max, .max - 1, counterLimit] as [UInt64]) func writeIDsThatNoPageHasAreRefused(writeID: UInt64)
         throws
     {
         let sample = try sample()
         let record = IntegerNode.record(try sample.leaf(sample.integers, 0), 3)
         #expect(record.isOverflow)
-        UnsafeMutableRawPointer(mutating: record.bytes).storeBytes(of: serial, toByteOffset: 8, as: UInt64.self)
+        UnsafeMutableRawPointer(mutating: record.bytes).storeBytes(of: writeID, toByteOffset: 8, as: UInt64.self)
         for change in [
             { tx in _ = try tx.delete(30, in: sample.integers) },
             { tx in _ = try tx.deleteRange(20...40, in: sample.integers) },
@@ -302,7 +302,7 @@ import Testing
             state.count = 9
             states.append(state)
         }
-        let regions = [SpaceMap.RegionState(copy: 1, serial: 5), SpaceMap.RegionState(copy: 2, serial: 6)]
+        let regions = [SpaceMap.RegionState(copy: 1, writeID: 5), SpaceMap.RegionState(copy: 2, writeID: 6)]
         let whole = Directory(regions: regions, trees: states, names: TreeNames(["one": 1, "two": 4])).encoded()
         let read = try #require(Directory(whole, regions: 2))
         #expect(read.trees.map(\.id) == [1, 4] && read.regions.map(\.copy) == [1, 2] && read.names.id(of: "two") == 4)
@@ -334,7 +334,7 @@ import Testing
         let (integers, keyed) = (sample.integers.id, sample.bytes.id)
         let long = [UInt8](repeating: 1, count: 901)
         let runs = ValueExtents(
-            length: 8000, stored: 8000, isCompressed: false, digest: 1, runs: [.init(page: 9, serial: 1, count: 2)]
+            length: 8000, stored: 8000, isCompressed: false, digest: 1, runs: [.init(page: 9, writeID: 1, count: 2)]
         ).encoded()
         let cases: [(operation: [UInt8], reason: String)] = [
             (

@@ -41,7 +41,7 @@ import Testing
         let sample = try SalvageSample(closing: true)
         let layout = try sample.layout()
         let stale = sample.changing([layout.bitmap]) { page in
-            Page(page).serial -= 1
+            Page(page).writeID -= 1
             for word in 0..<SpaceMap.wordsPerRegion {
                 page.storeBytes(of: 0, toByteOffset: Page.bodyOffset + word * 8, as: UInt64.self)
             }

@@ -105,7 +105,7 @@ import Testing
         let layout = try sample.layout()
         let first = try #require(layout.places.first { $0.key == .integer(3000) })
         let other = sample.changing([first.pages[1]]) { page in
-            Page(page).serial -= 5
+            Page(page).writeID -= 5
             page.storeBytes(of: 77, toByteOffset: 100, as: UInt8.self)
         }
         let outcome = try SalvageSample.salvage(other.image)
@@ -428,16 +428,16 @@ import Testing
                 let low = random.below(60)
                 let high = random.chance(8) ? nil : low + 1 + random.below(20)
                 return LeafSweep.Leaf(
-                    page: UInt64(number), serial: random.next() % 1000,
+                    page: UInt64(number), writeID: random.next() % 1000,
                     range: .init(
                         lower: random.chance(8) ? nil : .integer(UInt64(low)), upper: high.map { .integer(UInt64($0)) })
                 )
             }
-            guard Set(leaves.map(\.serial)).count == leaves.count else { continue }
+            guard Set(leaves.map(\.writeID)).count == leaves.count else { continue }
             let segments = LeafSweep.segments(leaves)
             for key in 0..<90 {
                 let key = SalvageReport.Key.integer(UInt64(key))
-                let wanted = leaves.filter { $0.range.contains(key) }.max { $0.serial < $1.serial }?.page
+                let wanted = leaves.filter { $0.range.contains(key) }.max { $0.writeID < $1.writeID }?.page
                 let found = segments.filter { $0.range.contains(key) }.map(\.page)
                 #expect(found == (wanted.map { [$0] } ?? []), "\(leaves) at \(key): \(segments)")
             }

@@ -180,7 +180,7 @@ import Testing
     }
 
     /// A segment is named in the header after its first sync, for which a commit of `ordered` does not wait. The process
-    /// has serials left from an earlier turn, so that its first page needs no change of the header either.
+    /// has write ids left from an earlier turn, so that its first page needs no change of the header either.
     @Test func commitsOfAProcessThatEndsAreSeenWithoutASync() throws {
         let disk = SimulatedDisk()
         let first = try open(disk)

@@ -148,7 +148,7 @@ import Testing
             "on disk is not the one in memory",
             { sample in
                 let leaf = try sample.byteLeaf(1)
-                leaf.storeBytes(of: Page(leaf).serial + 1 << 24, toByteOffset: Page.serialOffset, as: UInt64.self)
+                leaf.storeBytes(of: Page(leaf).writeID + 1 << 24, toByteOffset: Page.writeIDOffset, as: UInt64.self)
             }
         ),
         (

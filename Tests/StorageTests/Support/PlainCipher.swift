@@ -65,7 +65,7 @@ struct PlainCipher {
                     continue
                 }
                 let nonce = Array(box.prefix(12))
-                let head = try nonce[11] >> 7 == 1 ? table(text) : node(text, serial: nonce[6...])
+                let head = try nonce[11] >> 7 == 1 ? table(text) : node(text, writeID: nonce[6...])
                 plain.replaceSubrange(
                     place..<place + PlainCipher.pageBytes,
                     with: [UInt8](repeating: 0, count: 8) + PlainCipher.bytes(UInt64(page)).prefix(5) + head
@@ -80,7 +80,7 @@ struct PlainCipher {
     }
 
     /// The page header from the type on.
-    private func node(_ text: [UInt8], serial: ArraySlice<UInt8>) throws -> [UInt8] {
+    private func node(_ text: [UInt8], writeID: ArraySlice<UInt8>) throws -> [UInt8] {
         var word = try PlainBytes(bytes: text).number(0, 8)
         func take(_ bits: UInt64) -> UInt64 {
             defer { word >>= bits }
@@ -89,7 +89,7 @@ struct PlainCipher {
         let (heap, garbage, count, prefix) = (take(13), take(13), take(13), take(10))
         let kind = [take(4), take(6), take(5)].map { UInt8($0) }
         let sizes = [(count, 2), (prefix, 2), (heap, 4), (garbage, 4)].flatMap { PlainCipher.bytes($0).prefix($1) }
-        return kind + serial + [0, 0] + text[8..<12] + sizes
+        return kind + writeID + [0, 0] + text[8..<12] + sizes
     }
 
     private func table(_ text: [UInt8]) throws -> [UInt8] {

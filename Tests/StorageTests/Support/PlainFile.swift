@@ -143,7 +143,7 @@ extension PlainFile {
 
         func read() throws -> (ModelStore, [UInt32: String]) {
             let run = try Run(
-                page: file.int(meta + 88, 8), serial: file.number(meta + 96, 8), length: file.int(meta + 104, 8))
+                page: file.int(meta + 88, 8), writeID: file.number(meta + 96, 8), length: file.int(meta + 104, 8))
             let list = PlainBytes(bytes: try body(of: run, type: 7))
             var place = try file.int(meta + 112, 8) * 9
             var store = ModelStore()
@@ -171,10 +171,10 @@ extension PlainFile {
             return (store, names)
         }
 
-        /// Consecutive pages with consecutive serials.
+        /// Consecutive pages with consecutive write ids.
         struct Run {
             let page: Int
-            let serial: UInt64
+            let writeID: UInt64
             let length: Int
         }
 
@@ -183,8 +183,8 @@ extension PlainFile {
             var place = 0
             while bytes.count < run.length {
                 let offset = try page(run.page + place, type: type)
-                guard try file.number(offset + 16, 8) == run.serial + UInt64(place) else {
-                    throw PlainBytes.Unreadable(description: "page \(run.page + place) has another serial")
+                guard try file.number(offset + 16, 8) == run.writeID + UInt64(place) else {
+                    throw PlainBytes.Unreadable(description: "page \(run.page + place) has another write id")
                 }
                 bytes += try file.slice(offset + 40, min(pageBytes - 40, run.length - bytes.count))
                 place += 1
@@ -201,7 +201,7 @@ extension PlainFile {
             for place in stride(from: 24, to: list.bytes.count, by: 16) {
                 let length = min(left, try list.int(place, 3) * (pageBytes - 40))
                 bytes += try body(
-                    of: Run(page: list.int(place + 3, 5), serial: list.number(place + 8, 8), length: length), type: 5)
+                    of: Run(page: list.int(place + 3, 5), writeID: list.number(place + 8, 8), length: length), type: 5)
                 left -= length
             }
             let digest = try stride(from: 0, to: bytes.count, by: pageBytes - 40).reduce(UInt64(0)) { digest, start in
@@ -228,7 +228,7 @@ extension PlainFile {
         {
             let offset = try page(Int(reference >> 24), type: nil)
             guard try file.number(offset + 16, 3) == reference & 0xff_ffff else {
-                throw PlainBytes.Unreadable(description: "page \(reference >> 24) has another serial")
+                throw PlainBytes.Unreadable(description: "page \(reference >> 24) has another write id")
             }
             let count = try file.int(offset + 28, 2)
             var below = 0
@@ -289,7 +289,7 @@ extension PlainFile {
             guard length & 0x8000 != 0 else { return Array(try file.slice(place, length)) }
             let stored = try file.number(place + 20, 4)
             let run = try Run(
-                page: file.int(place, 8), serial: file.number(place + 8, 8), length: Int(stored & 0x3fff_ffff))
+                page: file.int(place, 8), writeID: file.number(place + 8, 8), length: Int(stored & 0x3fff_ffff))
             let bytes = try self.body(of: run, type: 5)
             if stored >> 30 & 1 == 1 { return try named(bytes) }
             let count = try file.int(place + 16, 4)

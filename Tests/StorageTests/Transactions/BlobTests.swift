@@ -252,7 +252,7 @@ import Testing
     /// Lists that no program writes: they would lead readers beyond the last page, or to pages without end.
     @Test func listsThatContradictThemselvesAreDamage() throws {
         let runs = [
-            ValueExtents.Extent(page: 20, serial: 5, count: 1), ValueExtents.Extent(page: 30, serial: 6, count: 1),
+            ValueExtents.Extent(page: 20, writeID: 5, count: 1), ValueExtents.Extent(page: 30, writeID: 6, count: 1),
         ]
         func decoded(_ value: ValueExtents) -> ValueExtents? { value.encoded().withUnsafeBytes { ValueExtents($0) } }
         let whole = ValueExtents(length: 8000, stored: 8000, isCompressed: false, digest: 1, runs: runs)
@@ -268,9 +268,9 @@ import Testing
             let list = try tx.writer.writeList(single, tree: 1)
             #expect(throws: StorageError.self) { try list.runs(from: store.frames) }
         }
-        let far = ValueExtents.Extent(page: pageNumberLimit - 10, serial: 1, count: 5)
+        let far = ValueExtents.Extent(page: pageNumberLimit - 10, writeID: 1, count: 5)
         #expect(try !store.reserve(far))
-        #expect(try !store.reserve(ValueExtents.Extent(page: 2, serial: 1, count: 1)))
+        #expect(try !store.reserve(ValueExtents.Extent(page: 2, writeID: 1, count: 1)))
     }
 
     /// Pages that replay writes must not be those that a later commit of the log names.

@@ -282,7 +282,7 @@ import Testing
     @Test func metasThatSayNothingOfLargeValuesAreBelievedNothing() throws {
         var meta = Meta(
             number: 0, commit: 1, point: 1, log: .start, nextTreeID: 9,
-            directory: Overflow(firstPage: 9, firstSerial: 1, length: 10, stored: 10, isCompressed: false), regions: 1)
+            directory: Overflow(firstPage: 9, firstWriteID: 1, length: 10, stored: 10, isCompressed: false), regions: 1)
         #expect(!meta.isPlain(0) && !meta.isPlain(63) && !meta.isPlain(100_000))
         var trees = (1...70).map { TreeState(id: $0, kind: .bytes) }
         trees[2].mayHoldLargeValues = true
