@@ -109,7 +109,7 @@ import Testing
         #expect(try #require(points.runs.first?.dates.lowerBound) <= time.milliseconds - 20 * 3_600_000)
     }
 
-    /// The objects of a branch as a plain list, whose sums are taken anew for each question.
+    /// The objects of a branch as a plain list, whose sums are computed anew for each query.
     private struct PlainBranch {
         var objects: [SequenceHeader] = []
 

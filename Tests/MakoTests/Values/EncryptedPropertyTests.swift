@@ -238,7 +238,7 @@ private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database)
         for (number, ask) in others.enumerated() {
             do {
                 _ = try ask()
-                Issue.record("question \(number) was answered")
+                Issue.record("query \(number) was answered")
             } catch { #expect("\(error)".contains("is encrypted"), "\(error)") }
         }
         #expect(try query.fetch().map(\.name) == ["Ada", "Bob"])

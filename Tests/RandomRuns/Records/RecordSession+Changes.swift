@@ -62,7 +62,7 @@ extension RecordSession {
             try restore(run.marks[place], tx, &run)
         default:
             guard let catalogue else { return }
-            log("  questions")
+            log("  queries")
             try runQueries(model, catalogue, tx.view, count: 2)
         }
     }

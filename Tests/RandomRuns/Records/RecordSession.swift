@@ -144,7 +144,7 @@ public final class RecordSession: RandomSession {
         case 26..<28: try verify()
         case 28..<36:
             guard let catalogue else { return }
-            log("questions")
+            log("queries")
             let view = try opened().snapshot()
             defer { view.close() }
             try runQueries(model, catalogue, view, count: 3)

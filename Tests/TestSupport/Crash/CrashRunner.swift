@@ -87,7 +87,7 @@ private struct CrashExploration<Workload: CrashWorkload> {
         var depth = -1
     }
 
-    struct Question: Hashable {
+    struct RecoveryCase: Hashable {
         var image: Int
         var allowed: Set<CrashSpan>
         var depth: Int
@@ -104,7 +104,7 @@ private struct CrashExploration<Workload: CrashWorkload> {
     private var nodes: [Int: Node] = [:]
     /// The number of crashed recoveries at the first occurrence of an image.
     private var levels: [Int: Int] = [:]
-    private var settled: Set<Question> = []
+    private var settled: Set<RecoveryCase> = []
 
     init(_ workload: Workload, seed: UInt64, effort: CrashRunner.Effort) {
         self.workload = workload
@@ -148,7 +148,7 @@ private struct CrashExploration<Workload: CrashWorkload> {
         for fingerprint in places.keys { levels[fingerprint] = 0 }
         for (call, image, isRoot, spans) in spread(images, effort.imageLimit) {
             visit(image, level: 0, depth: isRoot && effort.recovery != nil ? effort.depth : 0)
-            if let failure = judge(Question(image: image.fingerprint, allowed: spans, depth: effort.depth)) {
+            if let failure = judge(RecoveryCase(image: image.fingerprint, allowed: spans, depth: effort.depth)) {
                 report.failures.append("a crash before call \(call)\(failure)")
                 if report.failures.count >= 5 { break }
             }
@@ -203,26 +203,26 @@ private struct CrashExploration<Workload: CrashWorkload> {
     }
 
     /// The fault of an image that may hold what each of some spans allows, or of those that follow from it.
-    private mutating func judge(_ question: Question) -> String? {
-        guard let node = nodes[question.image], settled.insert(question).inserted else { return nil }
+    private mutating func judge(_ recovery: RecoveryCase) -> String? {
+        guard let node = nodes[recovery.image], settled.insert(recovery).inserted else { return nil }
         let state: Int
         switch node.outcome {
         case .failure(let text): return ": \(text)"
         case .unknown(let found):
-            let expected = question.allowed.map(\.acknowledged).max() ?? 0
+            let expected = recovery.allowed.map(\.acknowledged).max() ?? 0
             return ": the state found is none of the run's; against the acknowledged one: "
                 + workload.difference(found, states[expected])
         case .state(let index): state = index
         }
-        for span in question.allowed where !firsts[span.acknowledged...span.begun].contains(state) {
+        for span in recovery.allowed where !firsts[span.acknowledged...span.begun].contains(state) {
             return ": state \(state) was found, none of \(span.acknowledged)...\(span.begun): "
                 + workload.difference(states[state], states[span.acknowledged])
         }
-        if question.depth == 0 { return nil }
+        if recovery.depth == 0 { return nil }
         for child in node.children {
             // A crash must not take back what was shown after recovery.
-            let allowed = child.isServed ? [CrashSpan(acknowledged: state, begun: state)] : question.allowed
-            if let failure = judge(Question(image: child.image, allowed: allowed, depth: question.depth - 1)) {
+            let allowed = child.isServed ? [CrashSpan(acknowledged: state, begun: state)] : recovery.allowed
+            if let failure = judge(RecoveryCase(image: child.image, allowed: allowed, depth: recovery.depth - 1)) {
                 let when = child.isServed ? "after recovery, before call" : "in recovery before call"
                 return ", and again \(when) \(child.call)\(failure)"
             }

@@ -79,14 +79,14 @@ import Testing
     ]
 
     private static let queries: [Shape] = [
-        .around("IN of questions", "SELECT a FROM T", answered: 45, { $0 }) { inner, _ in
+        .around("IN of queries", "SELECT a FROM T", answered: 45, { $0 }) { inner, _ in
             "SELECT a FROM T WHERE a IN (\(inner))"
         },
         .around("EXISTS", "a > 1", answered: 45, rows) { inner, _ in "EXISTS (SELECT 1 FROM T WHERE \(inner))" },
         .around("EXISTS of the row around", "a > 1", answered: 20, rows) { inner, level in
             "EXISTS (SELECT 1 FROM T AS T\(level) WHERE T\(level).id > 0 AND \(inner))"
         },
-        .around("values of questions", "a", answered: 33, { rows(where: "a <= \($0)") }) { inner, _ in
+        .around("values of queries", "a", answered: 33, { rows(where: "a <= \($0)") }) { inner, _ in
             "(SELECT max(\(inner)) FROM T)"
         },
         .around("FROM", "T", answered: 40, { "SELECT a FROM \($0)" }) { inner, level in
