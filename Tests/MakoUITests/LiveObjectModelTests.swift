@@ -48,10 +48,10 @@ import Testing
     }
 
     @Test nonisolated func theEarlierObjectIsNotShownInASuspension() async throws {
-        try await withTemporaryFile { path in try await suspend(path) }
+        try await withTemporaryFile { path in try await expectNoEarlierObject(path) }
     }
 
-    private func suspend(_ path: String) async throws {
+    private func expectNoEarlierObject(_ path: String) async throws {
         let db = try Database(at: path, entities: [Dog.self])
         try await db.save([Dog(name: "Ajax", age: 1), Dog(name: "Bella", age: 2)])
         let model = LiveObjectModel<Dog>()
@@ -94,10 +94,10 @@ import Testing
 
     /// What another process commits, a read-only database of the file shows after its refresh.
     @Test nonisolated func commitsOfAnotherProcessAreShownAfterARefresh() async throws {
-        try await withTemporaryFile { path in try await follow(path) }
+        try await withTemporaryFile { path in try await expectCommitsOfAnotherProcess(path) }
     }
 
-    private func follow(_ path: String) async throws {
+    private func expectCommitsOfAnotherProcess(_ path: String) async throws {
         let writer = try Database(at: path, entities: [Dog.self])
         let dog = Dog(name: "Ajax", age: 1)
         try await writer.save(dog)

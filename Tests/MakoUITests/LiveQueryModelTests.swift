@@ -105,10 +105,10 @@ import Testing
     }
 
     @Test nonisolated func aQueryThatStartsInASuspensionIsReadAfterIt() async throws {
-        try await withTemporaryFile { path in try await suspend(path) }
+        try await withTemporaryFile { path in try await expectResultsAfterSuspension(path) }
     }
 
-    private func suspend(_ path: String) async throws {
+    private func expectResultsAfterSuspension(_ path: String) async throws {
         let db = try Database(at: path, entities: [Dog.self])
         try await db.save([Dog(name: "Ajax", age: 1), Dog(name: "Bella", age: 2)])
         let model = LiveQueryModel<Dog>()

@@ -5,7 +5,10 @@ import Testing
 
 /// What readers of a follower see, commit by commit.
 @Suite struct FollowerTests {
-    private func run(
+    /// Expects that the follower sees each commit as the writer made it.
+    ///
+    /// - Returns: how often the follower began again from a backup.
+    private func expectEachCommit(
         seed: UInt64, selfContained: Bool, checkpointBytes: UInt64, objectBytes: Int, encryption: Encryption? = nil
     ) throws -> Int {
         let ledger = try Ledger(seed: seed, encryption: encryption)
@@ -28,25 +31,27 @@ import Testing
     }
 
     @Test(arguments: 1..<7) func eachCommitIsSeenAsTheWriterMadeIt(_ seed: UInt64) throws {
-        let restarts = try run(seed: seed, selfContained: true, checkpointBytes: 8 << 20, objectBytes: 1 << 20)
+        let restarts = try expectEachCommit(
+            seed: seed, selfContained: true, checkpointBytes: 8 << 20, objectBytes: 1 << 20)
         #expect(restarts == 0)
     }
 
     @Test(arguments: 11..<15) func checkpointsOfTheFollowerChangeNothing(_ seed: UInt64) throws {
         let bytes = UInt64(2000 * (seed % 3))
-        let restarts = try run(seed: seed, selfContained: true, checkpointBytes: bytes, objectBytes: 1000)
+        let restarts = try expectEachCommit(seed: seed, selfContained: true, checkpointBytes: bytes, objectBytes: 1000)
         #expect(restarts == 0)
     }
 
     @Test(arguments: 21..<25) func commitsOutsideOfTheLogComeWithBackups(_ seed: UInt64) throws {
-        let restarts = try run(seed: seed, selfContained: false, checkpointBytes: 20_000, objectBytes: 3000)
+        let restarts = try expectEachCommit(
+            seed: seed, selfContained: false, checkpointBytes: 20_000, objectBytes: 3000)
         #expect(restarts > 0)
     }
 
     @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) func anEncryptedDatabaseIsFollowed()
         throws
     {
-        _ = try run(
+        _ = try expectEachCommit(
             seed: 31, selfContained: false, checkpointBytes: 20_000, objectBytes: 3000,
             encryption: TestKeys.encryption(1))
     }

@@ -27,14 +27,14 @@ import Testing
     // MARK: - Each property
 
     @Test func eachPropertyIsStoredAlone() throws {
-        try storeEach(Width64.self)
-        try storeEach(Width65.self)
-        try storeEach(Width128.self)
-        try storeEach(Width1024.self)
+        try expectEachIsStored(Width64.self)
+        try expectEachIsStored(Width65.self)
+        try expectEachIsStored(Width128.self)
+        try expectEachIsStored(Width1024.self)
     }
 
     /// Two objects of a row each change a property; a save stores no property that its object did not change.
-    private func storeEach<W: Width>(_ width: W.Type) throws {
+    private func expectEachIsStored<W: Width>(_ width: W.Type) throws {
         let db = try database(width)
         try db.save(WideObject<W>())
         var expected = (0..<W.count).map { WideObject<W>.start($0) }
@@ -91,9 +91,9 @@ import Testing
     @Test(arguments: 0..<6) func randomChangesAgreeWithPlainValues(seed: Int) throws {
         var random = SplitMix(seed: UInt64(seed))
         switch seed % 3 {
-        case 0: try change(Width65.self, 80, &random)
-        case 1: try change(Width128.self, 80, &random)
-        default: try change(Width1024.self, 25, &random)
+        case 0: try expectRandomChangesAreStored(Width65.self, 80, &random)
+        case 1: try expectRandomChangesAreStored(Width128.self, 80, &random)
+        default: try expectRandomChangesAreStored(Width1024.self, 25, &random)
         }
     }
 
@@ -112,7 +112,8 @@ import Testing
         }
     }
 
-    private func change<W: Width>(_ width: W.Type, _ rounds: Int, _ random: inout SplitMix) throws {
+    private func expectRandomChangesAreStored<W: Width>(_ width: W.Type, _ rounds: Int, _ random: inout SplitMix) throws
+    {
         let db = try database(width)
         try db.save(WideObject<W>())
         var model = Objects<W>(stored: (0..<W.count).map { WideObject<W>.start($0) })

@@ -46,7 +46,7 @@ import Testing
         try batch?.flush(in: tx)
     }
 
-    private static func compare(_ text: TextFixture, _ random: inout Seeded, _ count: Int) throws {
+    private static func expectMatches(_ text: TextFixture, _ random: inout Seeded, _ count: Int) throws {
         try text.fixture.expectSound()
         for _ in 0..<count {
             let query = PlainMatch.random(&random)
@@ -86,7 +86,7 @@ import Testing
                 }
                 text = after
             } catch RecordError.cancelled { text = before }
-            try Self.compare(text, &random, 30)
+            try Self.expectMatches(text, &random, 30)
         }
     }
 
@@ -101,11 +101,11 @@ import Testing
             try store.write { tx in try Self.change(&text, &random, 700, tx, nil) }
             #expect(Fixture.error { _ = try text.search("Note MATCH ?", "steam") } != nil)
             try text.fixture.migrate(TextFixture.schema(keyed: keyed))
-            try Self.compare(text, &random, 40)
+            try Self.expectMatches(text, &random, 40)
             try store.write { tx in try Self.change(&text, &random, 100, tx, nil) }
-            try Self.compare(text, &random, 20)
+            try Self.expectMatches(text, &random, 20)
             try store.write { tx in try text.table.rebuildText(in: tx) }
-            try Self.compare(text, &random, 10)
+            try Self.expectMatches(text, &random, 10)
         }
     }
 
@@ -155,9 +155,9 @@ import Testing
             try text.table.deleteAll(in: tx, changes: &changes)
         }
         text.rows = [:]
-        try Self.compare(text, &random, 5)
+        try Self.expectMatches(text, &random, 5)
         try store.write { tx in try Self.change(&text, &random, 50, tx, nil) }
-        try Self.compare(text, &random, 5)
+        try Self.expectMatches(text, &random, 5)
     }
 
     /// One word in many rows, taken out from both ends and from the middle.

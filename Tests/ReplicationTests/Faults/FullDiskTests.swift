@@ -211,8 +211,8 @@ import Testing
         return (calls, try bench.finish(checksAll: checksAll))
     }
 
-    /// Begins a shortage at one call after another.
-    private func runs(_ shortage: Shortage, isConfirming: Bool) throws {
+    /// Expects that a shortage that begins at one call after another loses no acknowledged commit.
+    private func expectNothingLost(_ shortage: Shortage, isConfirming: Bool) throws {
         let (calls, hasGap) = try run(shortage, atCall: nil, isConfirming: isConfirming, checksAll: true)
         // The archive goes for the space of a segment, and with it the restore points of its commits. Unconfirmed commits stay.
         #expect(hasGap == (shortage == .noSegment && !isConfirming))
@@ -228,13 +228,13 @@ import Testing
     }
 
     @Test(arguments: Shortage.allCases) func aShortageAtAnyCallLosesNoAcknowledgedCommit(_ shortage: Shortage) throws {
-        try runs(shortage, isConfirming: false)
+        try expectNothingLost(shortage, isConfirming: false)
     }
 
     /// A commit that throws `unconfirmed` is there later, and one that throws `diskFull` is not: the log of unconfirmed commits cannot make
     /// space for a segment.
     @Test(arguments: Shortage.allCases) func aShortageAtAnyCallKeepsWhatIsUnconfirmed(_ shortage: Shortage) throws {
-        try runs(shortage, isConfirming: true)
+        try expectNothingLost(shortage, isConfirming: true)
     }
 
     // MARK: The archive gives its space back

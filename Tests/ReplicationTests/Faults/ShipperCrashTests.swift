@@ -54,8 +54,8 @@ import Testing
         return calls
     }
 
-    /// Makes a run with a fault at each call.
-    private func runAll(
+    /// Expects that a fault at each call in turn loses no shipped commit.
+    private func expectNothingLost(
         _ fault: Fault, selfContained: (_ call: Int) -> Bool, kills: (_ call: Int) -> Bool
     ) throws {
         var (call, calls) = (0, 1)
@@ -70,17 +70,17 @@ import Testing
 
     @Test(arguments: [Fault.endBefore, .endAfter], [false, true])
     func aShipperThatEndsAtAnyCallLosesNothing(_ fault: Fault, kills: Bool) throws {
-        try runAll(fault, selfContained: { _ in true }, kills: { _ in kills })
+        try expectNothingLost(fault, selfContained: { _ in true }, kills: { _ in kills })
     }
 
     @Test(arguments: [Fault.endBefore, .endAfter])
     func aShipperOfBackupsThatEndsAtAnyCallLosesNothing(_ fault: Fault) throws {
-        try runAll(fault, selfContained: { _ in false }, kills: { $0 % 2 == 0 })
+        try expectNothingLost(fault, selfContained: { _ in false }, kills: { $0 % 2 == 0 })
     }
 
     @Test(arguments: [Fault.unavailable, .answerLost, .doubled])
     func lostAndDoubledAnswersAtAnyCallLoseNothing(_ fault: Fault) throws {
-        try runAll(fault, selfContained: { $0 % 2 == 0 }, kills: { _ in false })
+        try expectNothingLost(fault, selfContained: { $0 % 2 == 0 }, kills: { _ in false })
     }
 
     /// The second fault hits what follows the first: attaching again, adopting an object, shipping the rest.

@@ -48,18 +48,18 @@ import Testing
         ].filter { name in Script.crashWorkloads.contains { $0.name == name } }
 
     @Test(arguments: workloads) func anInputOutputErrorLosesNothing(workload: String) throws {
-        try run(workload, [.inputOutput])
+        try expectNothingLost(workload, [.inputOutput])
     }
 
     @Test(arguments: workloads) func aFullDiskLosesNothing(workload: String) throws {
-        try run(workload, [.noSpace, .persistentError(28)])
+        try expectNothingLost(workload, [.noSpace, .persistentError(28)])
     }
 
     /// A sync failure that is reported late counts as a success until then; what a power cut takes meanwhile cannot be
     /// predicted.
     @Test(arguments: workloads) func aFailedSyncLosesNothing(workload: String) throws {
         let kinds = SyncFailure.allCases.filter { $0 != .reportsLate || Self.steady.contains(workload) }
-        try run(workload, kinds.map { .syncFails($0) })
+        try expectNothingLost(workload, kinds.map { .syncFails($0) })
     }
 
     /// At each sync of these scripts the system gives up pages that are read again later: they are in the log, and not damaged.
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    private func run(_ workload: String, _ faults: [Fault]) throws {
+    private func expectNothingLost(_ workload: String, _ faults: [Fault]) throws {
         let text = try #require(Script.crashWorkloads.first { $0.name == workload }).text
         let report = try FaultRunner.run(
             try Script(name: workload, text), faults: faults, limit: TestEffort.faultLimit)

@@ -116,15 +116,15 @@ import Testing
     }
 
     @Test(arguments: [true, false], 0..<parts) func theAnswerIsRightOrAnError(closing: Bool, part: Int) throws {
-        try EveryBitTests.turnBits(closing, part, nil)
+        try EveryBitTests.expectRightAnswersOrErrors(closing, part, nil)
     }
 
     @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption"), arguments: [true, false], 0..<parts)
     func soItIsWhereTheDatabaseIsEncrypted(closing: Bool, part: Int) throws {
-        try EveryBitTests.turnBits(closing, part, part % 2 == 0 ? .aesGCM : .chaChaPoly)
+        try EveryBitTests.expectRightAnswersOrErrors(closing, part, part % 2 == 0 ? .aesGCM : .chaChaPoly)
     }
 
-    private static func turnBits(_ closing: Bool, _ part: Int, _ cipher: Encryption.Cipher?) throws {
+    private static func expectRightAnswersOrErrors(_ closing: Bool, _ part: Int, _ cipher: Encryption.Cipher?) throws {
         let sample = try EveryBitTests.sample(closing: closing, cipher)
         var wrong: [String] = []
         var right = 0

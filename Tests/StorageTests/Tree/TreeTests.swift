@@ -18,7 +18,7 @@ private struct Pair {
         model = ModelTree(keys)
     }
 
-    func compare() throws {
+    func expectEqualToModel() throws {
         try store.read { snapshot throws in
             let found = try ModelTree(reading: tree, of: snapshot)
             #expect(found == model)
@@ -84,7 +84,7 @@ private struct Pair {
             #expect(view == .integers(map))
             try transaction.commit()
             pair.model = .integers(map)
-            try pair.compare()
+            try pair.expectEqualToModel()
         }
         try pair.store.close()
     }
@@ -117,7 +117,7 @@ private struct Pair {
             #expect(view == .bytes(map))
             try transaction.commit()
             pair.model = .bytes(map)
-            try pair.compare()
+            try pair.expectEqualToModel()
         }
         try pair.store.close()
     }
@@ -140,12 +140,12 @@ private struct Pair {
                 pair.model.put([1, 2, 3], for: .bytes(key))
             }
         }
-        try pair.compare()
+        try pair.expectEqualToModel()
         let order = seed % 3 == 0 ? keys : seed % 3 == 1 ? keys.reversed() : keys.shuffled(using: &random)
         for (count, key) in order.enumerated() {
             try pair.store.write { _ = try $0.delete(key, in: tree) }
             _ = pair.model.delete(.bytes(key))
-            if count % 3 == 0 { try pair.compare() }
+            if count % 3 == 0 { try pair.expectEqualToModel() }
         }
         #expect(try pair.store.read { try $0.count(of: tree) } == 0)
     }
@@ -175,7 +175,7 @@ private struct Pair {
                     }
                 }
             }
-            try pair.compare()
+            try pair.expectEqualToModel()
         }
         let count = 3500
         try change(0..<count, removing: false)
@@ -203,13 +203,13 @@ private struct Pair {
                 }
             }
             pair.model = .integers(map)
-            try pair.compare()
+            try pair.expectEqualToModel()
             try pair.store.write { transaction throws in
                 for key in order.dropFirst(5) { _ = try transaction.delete(key, in: pair.tree) }
             }
             for key in order.dropFirst(5) { _ = map.delete(key) }
             pair.model = .integers(map)
-            try pair.compare()
+            try pair.expectEqualToModel()
             try pair.store.close()
         }
     }
@@ -770,7 +770,7 @@ private struct Pair {
             }
             try transaction.commit()
             pair.model = .integers(map)
-            try pair.compare()
+            try pair.expectEqualToModel()
         }
         try pair.store.close()
     }
@@ -818,7 +818,7 @@ private struct Pair {
         let transaction = try pair.store.beginWrite()
         try transaction.put([1], for: 3, in: pair.tree)
         transaction.rollback()
-        try pair.compare()
+        try pair.expectEqualToModel()
         #expect(try pair.store.read { $0.trees.map(\.name) } == ["t"])
         try pair.store.close()
     }
