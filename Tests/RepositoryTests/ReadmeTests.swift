@@ -24,7 +24,7 @@ import Testing
 
     @Test func theExampleOfTypedQueriesOnTheMirrorIsTheOneThatIsCompiled() throws {
         let page = try #require(Repository.read("docs/mirror.md"))
-        let source = try #require(Repository.read("Tests/PostgresTests/MirrorObjectTests.swift"))
+        let source = try #require(Repository.read("Tests/PostgresTests/Query/MirrorObjectTests.swift"))
         let examples = Self.examples(in: source, of: "mirror.md")
         #expect(examples.count == 1)
         for example in examples { #expect(Self.blocks(in: page).contains(example), "it is no block of docs/mirror.md") }
