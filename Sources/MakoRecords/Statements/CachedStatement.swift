@@ -59,7 +59,7 @@ public final class CachedStatement: @unchecked Sendable {
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
         cancellation: Cancellation? = nil
     ) throws(RecordError) -> QueryRows {
-        guard let plan = try keptPlan(catalogue, view, parameters, named) else {
+        guard let plan = try cachedPlan(catalogue, view, parameters, named) else {
             return try statement.read(
                 catalogue, view: view, parameters: parameters, named: named, cancellation: cancellation)
         }
@@ -70,12 +70,12 @@ public final class CachedStatement: @unchecked Sendable {
     public func planned(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> PlannedQuery {
-        if let plan = try keptPlan(catalogue, view, parameters, named) { return PlannedQuery(.select(plan), isDeep) }
+        if let plan = try cachedPlan(catalogue, view, parameters, named) { return PlannedQuery(.select(plan), isDeep) }
         return try statement.planned(catalogue, view: view, parameters: parameters, named: named)
     }
 
     /// Returns the plan of a query that may be cached; `nil` for other statements.
-    private func keptPlan(
+    private func cachedPlan(
         _ catalogue: Catalogue, _ view: Snapshot, _ parameters: [Value], _ named: [String: Value]
     ) throws(RecordError) -> SelectPlan? {
         guard case .select(let select) = statement, isPlanKept, parameters.count <= select.parameterCount else {

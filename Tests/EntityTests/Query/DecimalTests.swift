@@ -68,7 +68,7 @@ import Testing
     }
 
     /// A cached plan must convert the value of each query, not reuse that of the first.
-    @Test func keptPlansReadEachValue() throws {
+    @Test func cachedPlansReadEachValue() throws {
         let all = try wares().query(Ware.self)
         for _ in 0..<2 {
             for text in ["9.50", "9.5", "09.5"] { #expect(try all.where("price = ?", text).count() == 1, "\(text)") }

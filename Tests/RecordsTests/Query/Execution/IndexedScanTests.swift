@@ -81,7 +81,7 @@ import Testing
     }
 
     /// A plan cached for one number has no key range, and finds the same rows as one with a range.
-    @Test func keptPlansGoByTheNumberItself() throws {
+    @Test func cachedPlansUseTheNumberItself() throws {
         let fixture = try Self.fixture()
         let view = try fixture.store.snapshot()
         for number in [9, 10] + Self.numbers + [2, -2, 65_535] {

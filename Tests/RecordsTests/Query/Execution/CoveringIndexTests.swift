@@ -4,7 +4,7 @@ import Testing
 @testable import MakoRecords
 
 /// Index-only scans, compared with the same queries without indexes.
-@Suite struct IndexCoverTests {
+@Suite struct CoveringIndexTests {
     /// Columns of every type, with a key of its own if `isKeyed` is set.
     private static func schema(isKeyed: Bool) -> EntitySchema {
         var schema = QueryFixture.a

@@ -4,7 +4,7 @@ import Testing
 @testable import MakoRecords
 
 /// Rows that are left out by their bytes are those that the condition leaves out, whatever their age.
-@Suite struct RowPrefilterTests {
+@Suite struct PushedDownPredicateTests {
     private static let integers: [Value] =
         [.null] + [.min, .min + 1, -7, -1, 0, 1, 3, 7, .max - 1, .max].map { .integer($0) }
     private static let doubles: [Value] =

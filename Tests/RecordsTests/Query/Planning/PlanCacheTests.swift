@@ -4,7 +4,7 @@ import Testing
 @testable import MakoRecords
 
 /// A cached plan is used only where it is right for the values of the query.
-@Suite struct KeptPlanTests {
+@Suite struct PlanCacheTests {
     private static func index(_ name: String, _ columns: [String]) -> IndexSchema {
         IndexSchema(name, columns.map { IndexColumn($0) })
     }
@@ -19,7 +19,7 @@ import Testing
     ]
 
     /// Most rows are of one kind; each number is that of ten rows, each word of one.
-    private func filled(_ count: Int, _ indexes: [IndexSchema] = KeptPlanTests.indexes) throws -> Fixture {
+    private func filled(_ count: Int, _ indexes: [IndexSchema] = PlanCacheTests.indexes) throws -> Fixture {
         let fixture = try Fixture(EntitySchema(name: "T", columns: Self.columns, indexes: indexes))
         try fixture.insertAll(
             "T",
