@@ -234,6 +234,9 @@ def undocumented(folder):
     return found
 
 
+TESTABLE = re.compile(r"^\s*@testable import ", re.M)
+
+
 def measured(kind, subject):
     """The number that a line of the limits names."""
     if kind == "largest-circle":
@@ -250,6 +253,9 @@ def measured(kind, subject):
         return len(plans_elsewhere(subject))
     if kind == "undocumented":
         return len(undocumented(subject))
+    if kind == "testable":
+        # Imports by which tests see what a module keeps to itself.
+        return sum(len(TESTABLE.findall(text)) for text in swift_files(subject).values())
     if kind == "avoided-words":
         return sum(voice(subject.split(","))[0].values())
     if kind == "largest-file":

@@ -132,12 +132,12 @@ enum PostgresDate {
 }
 
 /// Quotes names and values, and escapes those of COPY.
-enum PostgresText {
+package enum PostgresText {
     /// A name in double quotes.
-    static func name(_ name: String) -> String { quoted(name, UInt8(ascii: "\"")) }
+    package static func name(_ name: String) -> String { quoted(name, UInt8(ascii: "\"")) }
 
     /// A value as a literal, under `standard_conforming_strings`.
-    static func literal(_ text: String?) -> String { text.map { quoted($0, UInt8(ascii: "'")) } ?? "NULL" }
+    package static func literal(_ text: String?) -> String { text.map { quoted($0, UInt8(ascii: "'")) } ?? "NULL" }
 
     private static func quoted(_ text: String, _ quote: UInt8) -> String {
         var bytes = [quote]

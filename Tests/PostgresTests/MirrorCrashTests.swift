@@ -4,7 +4,7 @@
     import MakoTestSupport
     import Testing
 
-    @testable import MakoPostgres
+    import MakoPostgres
 
     // The end of the mirror or of the server in the middle of a step: PostgreSQL shows a commit of the database. In the suite of the other tests
     // with the server, which none of them may use while it restarts.

@@ -3,7 +3,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-@testable import MakoPostgres
+import MakoPostgres
 
 /// A database in memory with a history, and random work on it.
 final class MirrorFixture {

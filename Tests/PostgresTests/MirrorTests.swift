@@ -5,7 +5,7 @@
     import MakoTestSupport
     import Testing
 
-    @testable import MakoPostgres
+    import MakoPostgres
 
     /// The mirror and the export on a real server.
     @Suite(.enabled(if: PostgresServer.isThere, "needs a server: make test-services"), .serialized)

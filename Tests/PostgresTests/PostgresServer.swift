@@ -4,7 +4,7 @@
     import MakoStorage
     import Testing
 
-    @testable import MakoPostgres
+    import MakoPostgres
 
     /// The server of `scripts/services`.
     enum PostgresServer {

@@ -1,7 +1,7 @@
 import MakoStorage
 
 extension Catalogue {
-    static let treeName = "mako.catalogue"
+    package static let treeName = "mako.catalogue"
 
     /// Loads the catalogue. A database without one has no tables.
     ///

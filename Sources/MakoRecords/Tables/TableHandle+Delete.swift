@@ -142,7 +142,7 @@ extension TableHandle {
         return keys.count
     }
 
-    func allKeys(in view: Snapshot) throws(RecordError) -> [RowKey] {
+    package func allKeys(in view: Snapshot) throws(RecordError) -> [RowKey] {
         var keys: [RowKey] = []
         do throws(StorageError) {
             var cursor = try view.cursor(in: rows)

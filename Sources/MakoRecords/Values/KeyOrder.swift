@@ -1,6 +1,6 @@
 /// The order of values, shared by keys, comparisons and sorts, so that they agree.
 @usableFromInline
-enum KeyOrder {
+package enum KeyOrder {
     /// Returns bits whose unsigned order is the order of doubles. NaN gives 0, which no other double does, so that it
     /// sorts first; both zeros give the same bits.
     @inline(__always)
@@ -18,7 +18,7 @@ enum KeyOrder {
 
     /// Returns the key of a row id in an integer tree: the unsigned order of the keys is the signed order of the ids.
     @inlinable @inline(__always)
-    static func treeKey(_ id: Int64) -> UInt64 { UInt64(bitPattern: id) ^ (1 << 63) }
+    package static func treeKey(_ id: Int64) -> UInt64 { UInt64(bitPattern: id) ^ (1 << 63) }
 
     @inlinable @inline(__always)
     static func rowID(_ key: UInt64) -> Int64 { Int64(bitPattern: key ^ (1 << 63)) }

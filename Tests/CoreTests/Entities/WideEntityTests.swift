@@ -3,7 +3,7 @@ import MakoTestSupport
 import Observation
 import Testing
 
-@testable import MakoCore
+import MakoCore
 
 /// Entities with up to 1,024 properties, beside plain arrays of their values.
 @Suite struct WideEntityTests {

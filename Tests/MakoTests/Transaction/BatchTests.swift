@@ -3,7 +3,7 @@ import MakoStorage
 import TestHelpers
 import Testing
 
-@testable import MakoCore
+import MakoCore
 import Mako
 
 @Entity final class Badge {

@@ -6,7 +6,7 @@
     import Synchronization
     import Testing
 
-    @testable import MakoPostgres
+    import MakoPostgres
     @testable import RandomRuns
 
     extension MirrorTests {

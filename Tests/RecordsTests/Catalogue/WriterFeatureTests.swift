@@ -1,8 +1,8 @@
 import MakoTestSupport
 import Testing
 
-@testable import MakoRecords
-@testable import MakoStorage
+import MakoRecords
+import MakoStorage
 
 /// The header of a file with delete rules has a flag for them, so that programs which do not apply them cannot write
 /// it.

@@ -2,7 +2,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-@testable import MakoRecords
+import MakoRecords
 
 /// Changes of keys together with manual steps, and the survey of them.
 @Suite struct KeyStepMigrationTests {

@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-@testable import MakoRecords
+import MakoRecords
 
 /// Manual steps that cannot be done: nothing is changed, an error gives the reason, and a survey gives the same reason
 /// before.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import MakoRecords
+import MakoRecords
 
 /// Positions of a layout that have several columns.
 @Suite struct LayoutPartTests {

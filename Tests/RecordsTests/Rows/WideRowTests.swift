@@ -1,6 +1,6 @@
 import Testing
 
-@testable import MakoRecords
+import MakoRecords
 
 /// Rows with more columns than a word has bits.
 @Suite struct WideRowTests {

@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-@testable import MakoRecords
+import MakoRecords
 
 /// Tables whose rows are known by columns instead of ids.
 @Suite struct KeyedTableTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import MakoRecords
+import MakoRecords
 
 @Suite struct ValueTests {
     @Test func equalityIsExact() {

@@ -4,7 +4,7 @@ import MakoTestSupport
 import ReplicationTestSupport
 import Testing
 
-@testable import MakoReplication
+import MakoReplication
 
 /// The log of a day, restored at random places. `MAKO_TEST_EFFORT=full` commits each second of it.
 @Suite struct LongLogTests {

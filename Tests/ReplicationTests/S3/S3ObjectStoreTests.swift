@@ -1,7 +1,7 @@
 #if Replication
     import Testing
 
-    @testable import MakoReplication
+    import MakoReplication
 
     /// Objects in a bucket of a simulated service.
     @Suite struct S3ObjectStoreTests {

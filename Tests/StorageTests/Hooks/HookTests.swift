@@ -1,7 +1,7 @@
 import MakoTestSupport
 import Testing
 
-@testable import MakoStorage
+import MakoStorage
 
 #if Logging
     import Logging

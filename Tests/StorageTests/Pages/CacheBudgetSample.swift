@@ -2,7 +2,7 @@ import Foundation
 import MakoTestSupport
 import Testing
 
-@testable import MakoStorage
+import MakoStorage
 
 /// A store with a cache of so many megabytes, and values whose right bytes are known.
 struct CacheBudgetSample {

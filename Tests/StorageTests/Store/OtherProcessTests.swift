@@ -1,7 +1,7 @@
 import MakoTestSupport
 import Testing
 
-@testable import MakoStorage
+import MakoStorage
 
 /// Readers beside a writer, as other processes have them: nothing is shared but the files.
 @Suite struct OtherProcessTests: RoundValues {

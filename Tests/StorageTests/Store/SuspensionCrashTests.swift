@@ -1,7 +1,7 @@
 import MakoTestSupport
 import Testing
 
-@testable import MakoStorage
+import MakoStorage
 
 /// Ends of processes and power failures while two processes take turns.
 @Suite struct SuspensionCrashTests: RoundValues {

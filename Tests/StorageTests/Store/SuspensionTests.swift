@@ -2,7 +2,7 @@ import Foundation
 import MakoTestSupport
 import Testing
 
-@testable import MakoStorage
+import MakoStorage
 
 /// Stores that release their file to another process, and take it again with the commits of that process. Two stores
 /// share nothing but the disk.

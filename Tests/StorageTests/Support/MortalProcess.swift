@@ -1,6 +1,6 @@
 import MakoTestSupport
 
-@testable import MakoStorage
+import MakoStorage
 
 /// The files of a process that ends before a change of the disk: its locks are released, and what it has written stays
 /// in the cache of the machine.

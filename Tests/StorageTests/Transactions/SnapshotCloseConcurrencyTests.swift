@@ -3,7 +3,7 @@ import MakoTestSupport
 import Synchronization
 import Testing
 
-@testable import MakoStorage
+import MakoStorage
 
 /// Closing a snapshot that another thread reads.
 @Suite(.serialized) struct SnapshotCloseConcurrencyTests {

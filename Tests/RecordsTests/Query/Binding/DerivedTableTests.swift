@@ -2,7 +2,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-@testable import MakoRecords
+import MakoRecords
 
 /// Queries in FROM that are run by themselves, views, and sub-queries that are planned for each row.
 ///

@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-@testable import MakoRecords
+import MakoRecords
 
 /// Rows that an index names, gathered in groups, against the same rows one by one.
 @Suite struct IndexedScanTests {

@@ -2,7 +2,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-@testable import MakoRecords
+import MakoRecords
 
 /// Large tables that several threads read in parts: results are the same to the bit at any number of threads.
 @Suite struct ParallelScanConcurrencyTests {

@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-@testable import MakoRecords
+import MakoRecords
 
 /// The output of `EXPLAIN ANALYZE`.
 @Suite struct PlanAnalysisTests {

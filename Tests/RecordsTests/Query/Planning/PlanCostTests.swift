@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-@testable import MakoRecords
+import MakoRecords
 
 /// From where on a scan is cheaper than an index, as it was measured (decision 55).
 @Suite struct PlanCostTests {
