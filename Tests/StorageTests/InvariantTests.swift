@@ -133,23 +133,23 @@ struct InvariantTests {
     @Test func pageThatDiesBetweenTwoReadersIsUsedAgain() throws {
         let space = SpaceMap()
         let page = space.allocate()
-        let dead = PackedList([SpaceMap.DeadPage(page: page, birth: 10)])
+        let dead = PackedList([SpaceMap.DeadPage(page: page, bornAt: 10)])
         // Born at 10, dead at 20; readers at 5 and 30 do not see it, one at 15 does.
-        space.bury(dead, death: 20, points: [5, 30])
+        space.bury(dead, freedAt: 20, points: [5, 30])
         #expect(space.allocate() == page)
-        space.bury(dead, death: 20, points: [5, 15, 30])
+        space.bury(dead, freedAt: 20, points: [5, 15, 30])
         #expect(space.waitingCount == 1)
         #expect(space.allocate() != page)
         space.release(points: [5, 30])
         #expect(space.waitingCount == 0)
         #expect(space.allocate() == page)
         // The newest of several keeps it as well.
-        space.bury(dead, death: 20, points: [5, 15])
+        space.bury(dead, freedAt: 20, points: [5, 15])
         #expect(space.waitingCount == 1)
         space.release(points: [5])
         #expect(space.allocate() == page)
-        // The boundaries: a snapshot of the dying commit itself does not see the page, nor one taken at its birth.
-        space.bury(dead, death: 20, points: [10, 20])
+        // The boundaries: a snapshot of the commit that frees it does not see the page, nor one taken when it was born.
+        space.bury(dead, freedAt: 20, points: [10, 20])
         #expect(space.allocate() == page)
     }
 

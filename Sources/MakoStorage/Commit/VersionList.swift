@@ -59,7 +59,7 @@ final class VersionList: @unchecked Sendable {
         pages.allocated.forEach { dirtyPages.insert($0) }
         show(version)
         let points = releasePages()
-        space.bury(pages.freed, death: version.point, points: points)
+        space.bury(pages.freed, freedAt: version.point, points: points)
         forgetRecycled()
         dropVersions(except: points)
         lock.unlock()
@@ -70,7 +70,7 @@ final class VersionList: @unchecked Sendable {
     func publish(_ version: Version, freed: PackedList<SpaceMap.DeadPage>) {
         lock.lock()
         show(version)
-        space.bury(freed, death: version.point, points: releasePages())
+        space.bury(freed, freedAt: version.point, points: releasePages())
         forgetRecycled()
         lock.unlock()
     }

@@ -5,8 +5,8 @@
 
 /// The allocation of pages: which are in use, and when freed pages may be reused.
 ///
-/// Time is counted in write ids. A page is born with its write id, and freed ("dies") at the transaction id ("point") of
-/// the commit that removed it. A snapshot or checkpoint at point p sees the page if birth < p < death. A dead page
+/// Time is counted in write ids. A page is born with its write id, and freed at the transaction id ("point") of
+/// the commit that removed it. A snapshot or checkpoint at point p sees the page if bornAt < p < freedAt. A dead page
 /// waits for the oldest point that sees it, and is examined again when that point is released. So a version between two
 /// old readers is freed, and each page is examined a bounded number of times.
 ///
@@ -21,28 +21,28 @@ final class SpaceMap {
     /// A page that a commit removed, and its write id.
     struct DeadPage: Packable {
         var page: UInt64
-        var birth: UInt64
+        var bornAt: UInt64
 
         static var hasSecondWord: Bool { true }
         @inline(__always)
-        var words: (UInt64, UInt64) { (page, birth) }
+        var words: (UInt64, UInt64) { (page, bornAt) }
 
-        init(page: UInt64, birth: UInt64) { (self.page, self.birth) = (page, birth) }
-        init(words: (UInt64, UInt64)) { (page, birth) = words }
+        init(page: UInt64, bornAt: UInt64) { (self.page, self.bornAt) = (page, bornAt) }
+        init(words: (UInt64, UInt64)) { (page, bornAt) = words }
     }
 
-    /// Dead pages that wait for one point, the oldest that sees them, each with its death.
+    /// Dead pages that wait for one point, the oldest that sees them, each with the transaction id at which it was freed.
     private struct WaitingPages {
         struct WaitingPage: Packable {
             var page: UInt64
-            var death: UInt64
+            var freedAt: UInt64
 
             static var hasSecondWord: Bool { true }
             @inline(__always)
-            var words: (UInt64, UInt64) { (page, death) }
+            var words: (UInt64, UInt64) { (page, freedAt) }
 
-            init(page: UInt64, death: UInt64) { (self.page, self.death) = (page, death) }
-            init(words: (UInt64, UInt64)) { (page, death) = words }
+            init(page: UInt64, freedAt: UInt64) { (self.page, self.freedAt) = (page, freedAt) }
+            init(words: (UInt64, UInt64)) { (page, freedAt) = words }
         }
 
         var point: UInt64
@@ -222,7 +222,7 @@ final class SpaceMap {
         changed.append(true)
     }
 
-    // MARK: Birth and death of pages
+    // MARK: Born and freed pages
 
     /// Applies a commit to the map of live pages: the pages that it allocated and removed.
     func enter(allocated: PackedList<UInt64>, freed: PackedList<DeadPage>) {
@@ -233,18 +233,18 @@ final class SpaceMap {
     /// Frees the pages that a published commit removed, or queues them for the points that see them.
     ///
     /// - Parameters:
-    ///   - death: the commit's point. For a group it may be that of the last commit, because no snapshot sees the
+    ///   - freedAt: the commit's point. For a group it may be that of the last commit, because no snapshot sees the
     ///     versions before it.
     ///   - points: the points of all snapshots and retained checkpoints, in ascending order.
-    func bury(_ freed: PackedList<DeadPage>, death: UInt64, points: [UInt64]) {
-        freed.forEach { place($0.page, birth: $0.birth, death: death, points) }
+    func bury(_ freed: PackedList<DeadPage>, freedAt: UInt64, points: [UInt64]) {
+        freed.forEach { place($0.page, bornAt: $0.bornAt, freedAt: freedAt, points) }
     }
 
     /// Undoes `enter` for a commit that failed.
     ///
     /// - Parameter point: pages born before it existed before the commit.
     func withdraw(allocated: PackedList<UInt64>, freed: PackedList<DeadPage>, bornSince point: UInt64) {
-        freed.forEach { if $0.birth < point { setLive($0.page, true) } }
+        freed.forEach { if $0.bornAt < point { setLive($0.page, true) } }
         allocated.forEach { setLive($0, false) }
     }
 
@@ -278,29 +278,29 @@ final class SpaceMap {
     }
 
     /// Frees a dead page, or queues it for the oldest point that sees it. `points` must be in ascending order.
-    private func place(_ page: UInt64, birth: UInt64, death: UInt64, _ points: [UInt64]) {
+    private func place(_ page: UInt64, bornAt: UInt64, freedAt: UInt64, _ points: [UInt64]) {
         guard SpaceMap.region(of: page) < live.count else { return }
         var low = 0
         var high = points.count
         while low < high {
             let middle = (low + high) / 2
-            if points[middle] > birth { high = middle } else { low = middle + 1 }
+            if points[middle] > bornAt { high = middle } else { low = middle + 1 }
         }
-        if low < points.count && points[low] < death {
-            wait(page, death: death, for: points[low])
+        if low < points.count && points[low] < freedAt {
+            wait(page, freedAt: freedAt, for: points[low])
         } else {
-            assert(low == 0 || points[low - 1] <= birth, "invariant 4: no point sees a page that is reused")
+            assert(low == 0 || points[low - 1] <= bornAt, "invariant 4: no point sees a page that is reused")
             recycled.append(page)
             freed += 1
         }
     }
 
-    private func wait(_ page: UInt64, death: UInt64, for point: UInt64) {
+    private func wait(_ page: UInt64, freedAt: UInt64, for point: UInt64) {
         let index = place(of: point)
         if index == waiting.count || waiting[index].point != point {
             waiting.insert(WaitingPages(point: point), at: index)
         }
-        waiting[index].pages.append(.init(page: page, death: death))
+        waiting[index].pages.append(.init(page: page, freedAt: freedAt))
         waitingCount += 1
     }
 
@@ -346,7 +346,7 @@ final class SpaceMap {
         for gone in gone {
             waitingCount -= gone.pages.count
             // No older point sees them, so the released point is the lower bound.
-            gone.pages.forEach { place($0.page, birth: gone.point, death: $0.death, points) }
+            gone.pages.forEach { place($0.page, bornAt: gone.point, freedAt: $0.freedAt, points) }
         }
     }
 
@@ -400,7 +400,7 @@ final class SpaceMap {
                     let bit = only.trailingZeroBitCount
                     only &= only - 1
                     let page = SpaceMap.page(region: region, bit: index * 64 + bit)
-                    wait(page, death: olderPoint + 1, for: olderPoint)
+                    wait(page, freedAt: olderPoint + 1, for: olderPoint)
                 }
             }
         }
@@ -419,7 +419,7 @@ final class SpaceMap {
         for group in waiting where group.point > oldest {
             waiting.remove(at: place(of: group.point))
             waitingCount -= group.pages.count
-            group.pages.forEach { wait($0.page, death: max($0.death, newest + 1), for: oldest) }
+            group.pages.forEach { wait($0.page, freedAt: max($0.freedAt, newest + 1), for: oldest) }
         }
         while SpaceMap.page(region: used.count, bit: 0) < filePages { addRegion() }
         for page in 0..<filePages {
@@ -427,7 +427,7 @@ final class SpaceMap {
             let bit = SpaceMap.bit(of: page)
             guard used[region][bit / 64] & 1 << UInt64(bit % 64) == 0 else { continue }
             used[region][bit / 64] |= 1 << UInt64(bit % 64)
-            wait(page, death: newest + 1, for: oldest)
+            wait(page, freedAt: newest + 1, for: oldest)
         }
     }
 

@@ -108,7 +108,7 @@ extension Writer {
     }
 
     private func noteDead(_ page: Page) {
-        note(.init(page: page.number, birth: page.writeID))
+        note(.init(page: page.number, bornAt: page.writeID))
     }
 
     /// - Parameter isNamed: whether a frame of the log may name the pages.
@@ -116,13 +116,13 @@ extension Writer {
         // A frame of this transaction itself may name them too.
         let waits = isNamed && (isRecording || run.writeID < floor)
         for index in 0..<max(0, run.count) {
-            let page = SpaceMap.DeadPage(page: run.page + UInt64(index), birth: run.writeID + UInt64(index))
+            let page = SpaceMap.DeadPage(page: run.page + UInt64(index), bornAt: run.writeID + UInt64(index))
             if waits { lists.named.append(page) } else { note(page) }
         }
     }
 
     private func note(_ page: SpaceMap.DeadPage) {
-        guard page.birth >= floor else { return freed.append(page) }
+        guard page.bornAt >= floor else { return freed.append(page) }
         lists.dead.append(page)
         if lists.dead.count >= returnSize { isTidyDue = true }
     }

@@ -423,7 +423,7 @@ final class Writer {
         // older than their removal.
         let oldest = store.versions.oldestCheckpointPoint
         let named = lists.named
-        named.forEach { freed.append(.init(page: $0.page, birth: min($0.birth, oldest - 1))) }
+        named.forEach { freed.append(.init(page: $0.page, bornAt: min($0.bornAt, oldest - 1))) }
         lists.named.removeAll()
     }
 

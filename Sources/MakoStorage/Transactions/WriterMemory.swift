@@ -149,7 +149,7 @@ struct WriterLists {
     mutating func reclaimFreed(from first: Int, bornSince floor: UInt64) {
         var own = dead
         changed.freed.removeAll(from: first) { page in
-            guard page.birth >= floor else { return false }
+            guard page.bornAt >= floor else { return false }
             own.append(page)
             return true
         }

@@ -26,7 +26,7 @@ import Testing
         for commit: UInt64 in 1...3 {
             var changed = ChangedPages(
                 allocated: PackedList([commit * 10, commit * 10 + 1]),
-                freed: PackedList([.init(page: commit, birth: 1)]))
+                freed: PackedList([.init(page: commit, bornAt: 1)]))
             queue.append(version(commit, end: commit * 100), commit == 3 ? .full : .async, &changed)
             #expect(changed.allocated.isEmpty && changed.freed.isEmpty)
         }

@@ -57,7 +57,7 @@ import Testing
             default:
                 for _ in 0..<random.below(500) {
                     page = Self.page(&random, near: page)
-                    let dead = SpaceMap.DeadPage(page: page, birth: random.chance(10) ? random.next() : page &* 3)
+                    let dead = SpaceMap.DeadPage(page: page, bornAt: random.chance(10) ? random.next() : page &* 3)
                     list.append(dead)
                     model.append(dead)
                 }
@@ -66,7 +66,7 @@ import Testing
             let first = random.below(model.count + 1)
             let found = Self.elements(of: list, from: first)
             #expect(found.map(\.page) == model[first...].map(\.page))
-            #expect(found.map(\.birth) == model[first...].map(\.birth))
+            #expect(found.map(\.bornAt) == model[first...].map(\.bornAt))
         }
         for copy in copies { #expect(Self.elements(of: copy.list).map(\.page) == copy.model.map(\.page)) }
     }
