@@ -2,7 +2,7 @@ import MakoTestSupport
 import Testing
 
 import MakoRecords
-import MakoStorage
+@testable import MakoStorage
 
 /// The header of a file with delete rules has a flag for them, so that programs which do not apply them cannot write
 /// it.

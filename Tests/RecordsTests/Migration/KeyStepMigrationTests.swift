@@ -2,7 +2,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// Changes of keys together with manual steps, and the survey of them.
 @Suite struct KeyStepMigrationTests {

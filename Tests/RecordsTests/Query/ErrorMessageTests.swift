@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// Provokes each message of the last table of `docs/where.md` and compares it with the table, with the caret at the
 /// fault.

@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// Queries that are refused, each with its error.
 @Suite struct QueryErrorTests {

@@ -2,7 +2,7 @@ import MakoTestSupport
 import Testing
 
 @testable import MakoRecords
-import MakoStorage
+@testable import MakoStorage
 
 /// Table descriptions that contradict each other or their rows: a salvage makes the rest usable, and reports its
 /// repairs.

@@ -2,7 +2,7 @@ import MakoTestSupport
 import Testing
 
 @testable import MakoRecords
-import MakoStorage
+@testable import MakoStorage
 
 /// The check of a whole database with damaged pages and tables, and the salvage of tables that hold keys.
 @Suite struct DamagedDatabaseTests {

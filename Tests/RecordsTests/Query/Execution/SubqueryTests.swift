@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// Sub-queries in conditions and in SELECT, against plain loops over the same data.
 @Suite struct SubqueryTests {
