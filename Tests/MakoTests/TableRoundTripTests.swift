@@ -221,7 +221,7 @@ private struct RandomTable {
                 row.allSatisfy { value in
                     switch value {
                     case .double(let number): !number.isNaN
-                    case .date(let seconds): DateText.format(seconds) != nil
+                    case .date(let seconds): DateText.iso(seconds) != nil
                     default: true
                     }
                 }

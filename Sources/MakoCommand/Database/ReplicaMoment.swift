@@ -1,4 +1,5 @@
 import Foundation
+import MakoRecords
 
 /// The commit or the date of `--at`.
 enum ReplicaMoment: Equatable {
@@ -24,6 +25,6 @@ enum ReplicaMoment: Equatable {
     /// A date of an object, to the second.
     static func text(_ milliseconds: UInt64) -> String {
         let seconds = (Double(milliseconds) / 1000).rounded(.down) - reference
-        return (DateText.format(seconds) ?? "\(milliseconds)").replacingOccurrences(of: "T", with: " ")
+        return (DateText.iso(seconds) ?? "\(milliseconds)").replacingOccurrences(of: "T", with: " ")
     }
 }

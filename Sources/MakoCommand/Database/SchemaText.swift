@@ -67,10 +67,7 @@ enum SchemaText {
 
     /// A date in the form that a statement reads as the same value.
     private static func date(_ seconds: Double) -> String {
-        let exact = DateText.format(seconds) { text in
-            if case .date(let read)? = ColumnType.date.coerced(.text(text)) { read } else { nil }
-        }
-        return exact ?? PlainText.of(.date(seconds))
+        DateText.iso(seconds) ?? PlainText.of(.date(seconds))
     }
 
     /// A name, quoted if necessary.

@@ -187,7 +187,7 @@ struct TableImport {
             throw InputError(
                 source: source, line: row.line,
                 message: "\(field.shown) does not fit column \(column.name), which holds \(column.type.name) values"
-                    + (column.type == .date ? "; \(MakoRecords.DateText.hint)" : ""))
+                    + (column.type == .date ? "; \(DateText.hint)" : ""))
         }
         if value.isNull, !column.isOptional {
             throw InputError(source: source, line: row.line, message: "column \(column.name) must not be empty")

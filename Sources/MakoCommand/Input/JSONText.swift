@@ -91,7 +91,7 @@ enum PlainText {
         case .double(let value): number(value)
         case .text(let text): text
         case .blob(let bytes): "x'" + hexadecimal(bytes) + "'"
-        case .date(let seconds): DateText.format(seconds) ?? DoubleText.exact(seconds)
+        case .date(let seconds): DateText.iso(seconds) ?? DoubleText.exact(seconds)
         case .uuid(let high, let low): uuid(high, low)
         }
     }

@@ -65,28 +65,19 @@ package enum DateText {
         return String(repeating: "0", count: -exponent - 1) + digits
     }
 
-    /// Parses `2026-01-31`, `2026-01-31 10:20`, `2026-01-31T10:20:30.5Z`, `…+02:00`; returns `nil` for other texts.
-    static func parse(_ text: String) -> Double? {
+    /// Parses `2026-01-31`, `2026-01-31 10:20`, `2026-01-31T10:20:30.5Z`, `…+02:00`, `…+0200` and `…+02`; returns `nil` for
+    /// other texts. Without an offset the time is UTC.
+    package static func parse(_ text: String) -> Double? {
         var scanner = Scanner(bytes: Array(text.utf8))
         guard let year = scanner.digits(4), scanner.take("-"), let month = scanner.digits(2), scanner.take("-"),
             let day = scanner.digits(2), (1...12).contains(month), day >= 1, day <= length(ofMonth: month, year)
         else { return nil }
-        var seconds = Double(days(year, month, day)) * 86_400 - epoch
-        if scanner.isAtEnd { return seconds }
-        guard scanner.take("T") || scanner.take(" "), let hour = scanner.digits(2), scanner.take(":"),
-            let minute = scanner.digits(2), hour < 24, minute < 60
+        let midnight = Double(days(year, month, day)) * 86_400 - epoch
+        if scanner.isAtEnd { return midnight }
+        guard scanner.takeAny("T", "t", " "), let (time, fraction) = scanner.time(), let offset = scanner.offset(),
+            scanner.isAtEnd
         else { return nil }
-        seconds += Double(hour * 3600 + minute * 60)
-        if scanner.take(":") {
-            guard let second = scanner.digits(2), second < 61, let fraction = scanner.fraction() else { return nil }
-            seconds += Double(second) + fraction
-        }
-        if scanner.isAtEnd || (scanner.take("Z") && scanner.isAtEnd) { return seconds }
-        let isEast = scanner.take("+")
-        guard isEast || scanner.take("-"), let hours = scanner.digits(2) else { return nil }
-        _ = scanner.take(":")
-        guard let minutes = scanner.digits(2), scanner.isAtEnd else { return nil }
-        return seconds + Double(hours * 3600 + minutes * 60) * (isEast ? -1 : 1)
+        return midnight + Double(time) + fraction - Double(offset)
     }
 
     private struct Scanner {
@@ -100,6 +91,8 @@ package enum DateText {
             return true
         }
 
+        mutating func takeAny(_ characters: Unicode.Scalar...) -> Bool { characters.contains { take($0) } }
+
         mutating func digits(_ count: Int) -> Int? {
             guard place + count <= bytes.count else { return nil }
             var number = 0
@@ -111,12 +104,32 @@ package enum DateText {
             return number
         }
 
-        /// Parses `.25` as 0.25 and nothing as 0; returns `nil` for a point without digits.
-        mutating func fraction() -> Double? {
-            guard take(".") else { return 0 }
+        /// Parses `10:20`, `10:20:30` and `10:20:30.5`.
+        mutating func time() -> (seconds: Int, fraction: Double)? {
+            guard let hour = digits(2), take(":"), let minute = digits(2), hour < 24, minute < 60 else { return nil }
+            let seconds = hour * 3600 + minute * 60
+            guard take(":") else { return (seconds, 0) }
+            guard let second = digits(2), second < 60, let fraction = fraction() else { return nil }
+            return (seconds + second, fraction)
+        }
+
+        /// Parses `.25` and `,25` as 0.25 and nothing as 0; returns `nil` for a point without digits.
+        private mutating func fraction() -> Double? {
+            guard takeAny(".", ",") else { return 0 }
             let start = place
             while place < bytes.count, bytes[place] >= 48, bytes[place] <= 57 { place += 1 }
             return start == place ? nil : Double("0." + String(decoding: bytes[start..<place], as: UTF8.self))
+        }
+
+        /// Parses an offset to seconds east of Greenwich; 0 for `Z` and for nothing.
+        mutating func offset() -> Int? {
+            if isAtEnd || takeAny("Z", "z") { return 0 }
+            let isEast = take("+")
+            guard isEast || take("-"), let hours = digits(2), hours < 24 else { return nil }
+            let isWhole = isAtEnd
+            _ = take(":")
+            guard let minutes = isWhole ? 0 : digits(2), minutes < 60 else { return nil }
+            return (hours * 3600 + minutes * 60) * (isEast ? 1 : -1)
         }
     }
 

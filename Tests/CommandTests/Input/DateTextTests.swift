@@ -1,4 +1,5 @@
 import Foundation
+import MakoRecords
 import Testing
 
 @testable import MakoCommand
@@ -13,7 +14,8 @@ import Testing
 
     @Test(arguments: [
         ("2001-01-01T01:00+01:00", 0.0), ("2001-01-01 00:00:01", 1), ("2000-12-31T19:00:00-0500", 0),
-        ("2001-01-01T00:00:00.5Z", 0.5), ("2001-01-02T00:00Z", 86_400),
+        ("2001-01-01T00:00:00.5Z", 0.5), ("2001-01-01t00:00:00,5z", 0.5), ("2001-01-01T02:00+02", 0),
+        ("2001-01-02T00:00Z", 86_400),
     ])
     func formsOfTime(_ text: String, _ seconds: Double) {
         #expect(DateText.parse(text) == seconds)
@@ -33,7 +35,7 @@ import Testing
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<500 {
             let seconds = Double(Int.random(in: -13_000_000_000...13_000_000_000, using: &generator))
-            let text = try #require(DateText.format(seconds))
+            let text = try #require(DateText.iso(seconds))
             #expect(DateText.parse(text) == seconds)
             let parts = calendar.dateComponents(
                 [.year, .month, .day], from: Date(timeIntervalSinceReferenceDate: seconds))
@@ -43,15 +45,15 @@ import Testing
     }
 
     @Test func theShortestFormIsWritten() {
-        #expect(DateText.format(0) == "2001-01-01")
-        #expect(DateText.format(3600) == "2001-01-01T01:00:00Z")
-        #expect(DateText.format(-0.5) == "2000-12-31T23:59:59.5Z")
-        #expect(DateText.format(.infinity) == nil)
+        #expect(DateText.iso(0) == "2001-01-01")
+        #expect(DateText.iso(3600) == "2001-01-01T01:00:00Z")
+        #expect(DateText.iso(-0.5) == "2000-12-31T23:59:59.5Z")
+        #expect(DateText.iso(.infinity) == nil)
         for text in [
             "2026-01-31T10:20:45.123Z", "2026-01-31T10:20:45.1Z", "1970-01-01T00:00:00.001Z",
             "2026-01-31T23:59:59.999999Z", "2001-01-01T00:00:00.000000001Z",
         ] {
-            #expect(DateText.parse(text).flatMap { DateText.format($0) } == text)
+            #expect(DateText.parse(text).flatMap { DateText.iso($0) } == text)
         }
     }
 }
