@@ -26,19 +26,20 @@ package struct StudioGuard: Sendable {
         }
     }
 
-    /// 32 hexadecimal digits.
-    package let token: String
+    /// The token of the link, 32 hexadecimal digits. Programs that open links, and scrollback, may show it later: it is
+    /// exchanged once, and is never the value of the cookie.
+    package let token = newToken()
+    /// The value of the cookie, another 32 hexadecimal digits.
+    package let session = newToken()
     package let port: UInt16
 
     /// Includes the port, because browsers send cookies to every port of a host.
     package var cookieName: String { "mako-studio-\(port)" }
 
-    package init(token: String, port: UInt16) {
-        (self.token, self.port) = (token, port)
-    }
+    package init(port: UInt16) { self.port = port }
 
     /// Returns a token of 128 random bits.
-    package static func newToken() -> String {
+    private static func newToken() -> String {
         var random = SystemRandomNumberGenerator()
         let words: [UInt64] = [random.next(), random.next()]
         return words.map { word in
@@ -75,12 +76,15 @@ package struct StudioGuard: Sendable {
         let name = cookieName + "="
         return (request.cookie ?? "").split(separator: ";").contains { part in
             let text = part.drop { $0 == " " }
-            return text.hasPrefix(name) && isToken(text.dropFirst(name.count))
+            return text.hasPrefix(name) && Self.isSame(text.dropFirst(name.count), session)
         }
     }
 
+    /// Returns whether a text is the token of the link.
+    package func isToken(_ text: String) -> Bool { Self.isSame(text, token) }
+
     /// Compares in constant time, so that the time reveals no digits.
-    package func isToken(_ text: some StringProtocol) -> Bool {
+    private static func isSame(_ text: some StringProtocol, _ token: String) -> Bool {
         let (given, own) = (Array(text.utf8), Array(token.utf8))
         guard given.count == own.count else { return false }
         return zip(given, own).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0

@@ -38,7 +38,7 @@
                 group.addTask { try await server.run() }
                 try await server.waitUntilListening()
                 guard case .ip4(_, let port)? = await server.listeningAddress else { throw CancellationError() }
-                let access = StudioGuard(token: StudioGuard.newToken(), port: port)
+                let access = StudioGuard(port: port)
                 place.studio.withLock { $0 = StudioServer(database: launch.database, access: access) }
                 // Browsers may resolve `localhost` to ::1. A machine without IPv6, or with another program at this
                 // port of it, has 127.0.0.1 alone.
@@ -102,7 +102,7 @@
                 return Self.refused(
                     .unauthorized, "This link was used already, or is not of this session. Start mako studio again.")
             }
-            let cookie = "\(access.cookieName)=\(access.token); HttpOnly; SameSite=Strict; Path=/"
+            let cookie = "\(access.cookieName)=\(access.session); HttpOnly; SameSite=Strict; Path=/"
             return Self.response(
                 .seeOther, "text/plain; charset=utf-8", Data(), ["Set-Cookie": cookie, "Location": "/"])
         }

@@ -103,6 +103,7 @@ class AccessTests(StudioTestCase):
         self.assertIn("HttpOnly", cookie)
         self.assertIn("SameSite=Strict", cookie)
         self.assertEqual(self.studio.send("/?token=" + self.studio.token, cookie=False)[0].status, 401)
+        self.assertEqual(self.studio.send("/api/schema", Cookie=f"mako-studio-{self.studio.port}={self.studio.token}", cookie=False)[0].status, 401)
 
     def test_nothing_is_answered_without_the_cookie(self):
         for path in ["/", "/app.js", "/api/schema", "/api/live", "/?token=" + "0" * 32]:

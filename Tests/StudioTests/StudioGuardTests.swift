@@ -3,7 +3,7 @@ import Testing
 
 /// Which requests the server of Mako Studio accepts.
 @Suite struct StudioGuardTests {
-    private let access = StudioGuard(token: StudioGuard.newToken(), port: 4000)
+    private let access = StudioGuard(port: 4000)
 
     private func request(
         _ method: String = "GET", host: String? = "127.0.0.1:4000", origin: String? = nil, site: String? = nil,
@@ -46,16 +46,23 @@ import Testing
         func isKnown(_ cookie: String?) -> Bool {
             access.isKnown(StudioGuard.Request(method: "GET", host: nil, cookie: cookie))
         }
-        let own = "\(access.cookieName)=\(access.token)"
+        let own = "\(access.cookieName)=\(access.session)"
         #expect(isKnown(own))
         #expect(isKnown("a=b; " + own))
-        for cookie in [nil, "", own + "0", String(own.dropLast()), "mako-studio-4001=" + access.token] {
+        for cookie in [nil, "", own + "0", String(own.dropLast()), "mako-studio-4001=" + access.session] {
             #expect(!isKnown(cookie))
         }
     }
 
+    /// The link stays in scrollback and in the arguments of the program that opened it.
+    @Test func theTokenOfTheLinkIsNoCookie() {
+        let cookie = "\(access.cookieName)=\(access.token)"
+        #expect(!access.isKnown(StudioGuard.Request(method: "GET", host: nil, cookie: cookie)))
+        #expect(access.isToken(access.token) && !access.isToken(access.session))
+    }
+
     @Test func tokensHave128BitsAndDiffer() {
-        let tokens = (0..<100).map { _ in StudioGuard.newToken() }
+        let tokens = (0..<50).map { _ in StudioGuard(port: 4000) }.flatMap { [$0.token, $0.session] }
         #expect(tokens.allSatisfy { $0.utf8.count == 32 && $0.allSatisfy(\.isHexDigit) })
         #expect(Set(tokens).count == 100)
     }
