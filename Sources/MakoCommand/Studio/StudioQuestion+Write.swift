@@ -4,9 +4,11 @@ import MakoStorage
 /// A change of one row that the page requests.
 private struct StudioChange {
     let statement: String
-    /// Returns the statement that reverts it, given the row's key.
-    let inverse: (RowKey?) throws -> String
+    /// The key of the row; nil: of the row that it inserts.
     let key: RowKey?
+    var isDeletion = false
+    /// Returns the statement that reverts it, given the row's key.
+    let inverse: (RowKey) throws -> String
 }
 
 extension StudioQuestion {
@@ -18,13 +20,16 @@ extension StudioQuestion {
 
     func save() throws -> JSONValue {
         try requireWriting()
-        let change = try read { view, catalogue in try wanted(view, catalogue) }
+        let (change, bonds) = try read { view, catalogue in
+            let change = try wanted(view, catalogue)
+            return (change, try StudioBonds(change.key, try table(catalogue), view, isDeleted: change.isDeletion))
+        }
         let outcome = try database.file.run(try Statement.parse(change.statement))
         guard outcome.changed > 0 else {
             throw StudioRefusal("No row was changed: it is not there any more.", status: 404)
         }
         let key = change.key ?? outcome.lastKey
-        let undo = Result { try change.inverse(key) }.mapError { StudioRefusal($0) }
+        let undo = Result { try inverse(of: change, key, bonds) }.mapError { StudioRefusal($0) }
         database.undo.withLock { $0 = undo }
         var members: [(key: String, value: JSONValue)] = [("statement", .string(change.statement))]
         if let key {
@@ -32,6 +37,13 @@ extension StudioQuestion {
             members.append(("key", .string(text)))
         }
         return .object(members)
+    }
+
+    /// - Throws: when no single statement reverts the change.
+    private func inverse(of change: StudioChange, _ key: RowKey?, _ bonds: StudioBonds) throws -> String {
+        guard let key else { throw StudioRefusal("The new row has no key.", status: 409) }
+        try read { view, catalogue in try bonds.requireKept(key, try table(catalogue), view) }
+        return try change.inverse(key)
     }
 
     func takeBack() throws -> JSONValue {
@@ -85,13 +97,10 @@ extension StudioQuestion {
             ? "INSERT INTO \(target) DEFAULT VALUES" : "INSERT INTO \(target) (\(names)) VALUES (\(values))"
         let file = database.file
         return StudioChange(
-            statement: statement,
+            statement: statement, key: nil,
             inverse: { key in
-                guard let key else { throw StudioRefusal("The new row has no key.") }
-                return try file.read { view, _ in
-                    "DELETE FROM \(target) WHERE \(try table.condition(of: key, in: view))"
-                }
-            }, key: nil)
+                try file.read { view, _ in "DELETE FROM \(target) WHERE \(try table.condition(of: key, in: view))" }
+            })
     }
 
     private func update(
@@ -109,7 +118,7 @@ extension StudioQuestion {
         }
         let inverse = start + assignments((before ?? []).map { (name: $0.0, value: $0.1) }) + " WHERE " + place
         return StudioChange(
-            statement: start + assignments(given) + " WHERE " + place, inverse: { _ in inverse }, key: key)
+            statement: start + assignments(given) + " WHERE " + place, key: key, inverse: { _ in inverse })
     }
 
     private func deletion(_ table: StudioTable, _ view: Snapshot) throws -> StudioChange {
@@ -122,26 +131,8 @@ extension StudioQuestion {
             } ?? []
         let names = before.map { SchemaText.name($0.0) }.joined(separator: ", ")
         let values = before.map { SchemaText.literal($0.1) }.joined(separator: ", ")
-        let isWhole = try isWhole(key, table, view)
         return StudioChange(
-            statement: "DELETE FROM \(target) WHERE \(place)",
-            inverse: { _ in
-                guard isWhole else {
-                    throw StudioRefusal(
-                        "The last deletion cannot be undone: the row was referred to, or held a list or an encrypted value.",
-                        status: 409)
-                }
-                return "INSERT INTO \(target) (\(names)) VALUES (\(values))"
-            }, key: key)
-    }
-
-    /// Whether an INSERT of the row's values fully reverts its deletion: no delete rule affects other rows, and no
-    /// value is omitted.
-    private func isWhole(_ key: RowKey, _ table: StudioTable, _ view: Snapshot) throws -> Bool {
-        let sealed = table.columns.filter { $0.schema?.sealedType != nil }
-        let holdsSealed = try table.handle.withRow(key, in: view) { row in
-            sealed.contains { !table.value($0, key, row).isNull }
-        }
-        return try holdsSealed != true && table.lists.allSatisfy { try count(of: $0, table, key, view) == 0 }
+            statement: "DELETE FROM \(target) WHERE \(place)", key: key, isDeletion: true,
+            inverse: { _ in "INSERT INTO \(target) (\(names)) VALUES (\(values))" })
     }
 }
