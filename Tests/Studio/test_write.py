@@ -36,6 +36,13 @@ class WriteTests(PageCase):
         self.page.click("dialog button[type=submit]")
         self.wait_cell(9, 7, "null")
 
+    def test_line_breaks_of_a_text_that_is_not_edited_stay(self):
+        self.go("#/table/Hostile/9", "dl.properties dt")
+        self.page.click("#edit")
+        self.page.wait("document.querySelector('dialog .statement')?.innerText === 'Nothing is changed yet.'")
+        self.page.press("Escape")
+        self.page.wait("!document.querySelector('dialog')")
+
     def test_a_wrong_value_is_refused_and_the_form_stays(self):
         self.view("grid")
         self.page.click(".line[data-index='1'] .cell:nth-child(3)", double=True)

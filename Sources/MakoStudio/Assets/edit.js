@@ -56,11 +56,13 @@ class Form {
         if (column.kind === "blob" || cell?.kind === "blob" || cell?.cut || column.fixed || (column.key && this.row)) return undefined;
         const text = cell?.kind === "link" ? cell.key : cellText(cell);
         const id = `field-${column.name}`;
-        const field = { column, was: this.row ? (cell === null ? null : text) : undefined };
+        const field = { column };
         field.input = column.kind === "bool"
             ? h("select", { id }, ["false", "true"].map((one) => h("option", { value: one, selected: one === text }, one)))
             : text.length > 60 || text.includes("\n") || column.kind === "json" ? h("textarea", { id, rows: Math.min(8, Math.max(2, text.split("\n").length)), value: text, dir: "auto" })
                 : h("input", { id, type: "text", value: text, dir: "auto", placeholder: column.key && !this.row ? "assigned when empty" : null, autocomplete: "off", spellcheck: "false" });
+        // The control's own value: it has other line breaks than the text, which is not a change by the user.
+        field.shown = cell === null ? null : field.input.value;
         field.null = column.nullable ? h("input", { type: "checkbox", checked: cell === null || (!this.row && cell === undefined) }) : undefined;
         const list = column.target ? this.picker(field) : undefined;
         field.input.addEventListener("input", () => { if (field.null) field.null.checked = false; this.preview(); });
@@ -116,7 +118,7 @@ class Form {
         const values = Object.create(null);
         for (const field of this.fields) {
             const value = field.null?.checked ? null : field.input.value;
-            const untouched = this.row ? value === field.was : field.null?.checked || (value === "" && (field.column.key || field.column.optional));
+            const untouched = this.row ? value === field.shown : field.null?.checked || (value === "" && (field.column.key || field.column.optional));
             if (!untouched) values[field.column.name] = value;
         }
         return { table: this.table.name, kind: this.row ? "update" : "insert", key: this.row?.key, values };
