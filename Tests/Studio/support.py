@@ -87,9 +87,9 @@ class PageCase(unittest.TestCase):
         self.page.prefer(self.theme)
         if not self.page.run(READY) or not self.page.run("location.href").startswith(self.address):
             self.load("#/")
-        self.page.run("""(() => { localStorage.clear(); delete document.documentElement.dataset.theme; document.querySelectorAll('dialog, .toast').forEach((one) => one.remove());
+        self.page.run("""import('/dom.js').then(({ remembered }) => { remembered.values.clear(); localStorage.clear(); delete document.documentElement.dataset.theme; document.querySelectorAll('dialog, .toast').forEach((one) => one.remove());
             document.activeElement?.blur(); const find = document.querySelector('#find'); find.value = '';
-            find.dispatchEvent(new Event('input')); })()""")
+            find.dispatchEvent(new Event('input')); })""")
         self.page.logged.clear()
         self.page.requests.clear()
 

@@ -178,6 +178,8 @@ class GridTests(PageCase):
         self.view("query")
         self.page.fill("#query", "SELECT 'kept'")
         self.page.wait("fetch('api/remembered').then((answer) => answer.json()).then((all) => JSON.stringify(all).includes('kept') && all.theme === 'light')")
+        # The storage of the browser is in plain text, and pages of other databases at this port read it.
+        self.assertEqual(self.page.run("Object.keys(localStorage)"), ["mako.theme"])
         self.page.run("localStorage.clear()")  # The origin of another port has a storage of its own.
         self.load("#/query")
         self.assertEqual(self.page.run("document.querySelector('#query').value"), "SELECT 'kept'")

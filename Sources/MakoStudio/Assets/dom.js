@@ -134,15 +134,19 @@ export function dialog(title, body, ...buttons) {
     return box;
 }
 
-/** What is remembered for the next visit, by this browser and by mako studio, whose next port is another origin; storage may be forbidden. */
+/** What is remembered while the page is open, as JSON; mako studio keeps it for the next start. The storage of the browser, which all databases share
+    and which is not encrypted, has the theme alone. */
 export const remembered = {
     keep: undefined,
+    values: new Map(),
     read(name, otherwise) {
-        try { return JSON.parse(localStorage.getItem(`mako.${name}`)) ?? otherwise; } catch { return otherwise; }
+        try { return JSON.parse(this.values.get(name) ?? (name === "theme" ? localStorage.getItem("mako.theme") : null)) ?? otherwise; } catch { return otherwise; }
     },
     write(name, value) {
-        if (JSON.stringify(this.read(name)) === JSON.stringify(value)) return;
-        try { localStorage.setItem(`mako.${name}`, JSON.stringify(value)); } catch { /* The page works without. */ }
+        const text = JSON.stringify(value);
+        if (JSON.stringify(this.read(name)) === text) return;
+        this.values.set(name, text);
+        try { if (name === "theme") localStorage.setItem("mako.theme", text); } catch { /* The page works without. */ }
         this.keep?.(name, value);
     },
 };

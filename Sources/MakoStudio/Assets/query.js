@@ -258,7 +258,7 @@ class QueryView {
 
     historyPanel() {
         const earlier = remembered.read("queries", []);
-        if (!earlier.length) return state("No earlier queries", "The last 50 that you run are kept in this browser.");
+        if (!earlier.length) return state("No earlier queries", "The last 50 that you run are listed here.");
         return h("ul", { class: "plain history" }, earlier.map((text) => h("li", {}, h("button", { type: "button", onclick: () => {
             this.text.value = text;
             this.start();
