@@ -64,7 +64,7 @@ class Database:
         self.lock = threading.RLock()
         self.sql = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         self.writable, self.readings = writable, readings
-        self.made, self.listeners, self.undo = [], set(), None
+        self.made, self.listeners, self.undo, self.saves = [], set(), None, 0
         self.pin = None  # The number of the pinned commit, and the rows changed since, as they were.
         self.trouble, self.memory = {}, {}
         for name, (columns, _) in TABLES.items():
@@ -225,11 +225,14 @@ class Database:
         else:
             self.change(f"DELETE FROM {table} WHERE id = ?", [key], table, key, kind, before)
             self.undo = (f"INSERT INTO {table} VALUES ({', '.join('?' * len(before))})", list(before), table, key, "insert")
-        return {"statement": shown, "key": key}
+        self.saves += 1
+        return {"statement": shown, "save": self.saves, "key": key}
 
-    def take_back(self):
+    def take_back(self, save):
         if not self.undo:
-            raise Failure("There is no save to undo.")
+            raise Failure("There is no save to undo.", 409)
+        if save not in (None, self.saves):
+            raise Failure("Another save followed: only the last one can be undone.", 409)
         statement, values, table, key, kind = self.undo
         before = self.sql.execute(f"SELECT * FROM {table} WHERE id = ?", (key,)).fetchone()
         self.undo = None
@@ -370,8 +373,8 @@ class Answers:
     def save(self, q):
         return self.database.save(q)
 
-    def undo(self, _):
-        return self.database.take_back()
+    def undo(self, q):
+        return self.database.take_back(q.get("save"))
 
     def find(self, q):
         found = self.database.sql.execute(f"SELECT id, {quoted(TABLES[q['table']][0][1]['name'])} FROM {q['table']} WHERE "

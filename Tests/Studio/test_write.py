@@ -27,6 +27,21 @@ class WriteTests(PageCase):
         self.wait_cell(3, 1, "Øyvind")
         self.assertEqual(self.value("Person", 4, "name"), ("Øyvind",))
 
+    def test_undo_of_an_earlier_save_leaves_the_later_one(self):
+        for key, name in ((5, "First"), (6, "Second")):
+            self.go(f"#/table/Person/{key}", "#edit")
+            self.page.click("#edit")
+            self.page.fill("#field-name", name)
+            self.page.wait(f"document.querySelector('.statement pre')?.innerText.includes('{name}') && !document.querySelector('dialog [type=submit]').disabled")
+            self.page.click("dialog button[type=submit]")
+            self.page.wait(f"!document.querySelector('dialog') && [...document.querySelectorAll('.toast')].some((one) => one.innerText.includes('{name}'))")
+        self.page.run("[...document.querySelectorAll('.toast')].find((one) => one.innerText.includes('First')).querySelector('button').click()")
+        self.page.wait("[...document.querySelectorAll('.toast')].some((one) => one.innerText.includes('Another save followed'))")
+        self.assertEqual(self.value("Person", 6, "name"), ("Second",))
+        self.page.run("[...document.querySelectorAll('.toast')].find((one) => one.innerText.includes('Second')).querySelector('button').click()")
+        self.page.wait("[...document.querySelectorAll('.toast')].some((one) => one.innerText.startsWith('Undone'))")
+        self.assertNotEqual(self.value("Person", 6, "name"), ("Second",))
+
     def test_null_is_chosen_apart_from_the_empty_text(self):
         self.view("grid")
         self.page.click(".line[data-index='9'] .cell:nth-child(8)", double=True)

@@ -52,8 +52,8 @@ package final class StudioDatabase: Sendable {
     let limits: Limits
     /// The running queries, by the names that the page gave them.
     private let running = Guarded<[String: Cancellation]>([:])
-    /// The statement that reverts the last save, or the reason why there is none.
-    let undo = Guarded<Result<String, StudioRefusal>?>(nil)
+    /// Locked during a save, so that saves come one after the other.
+    let saves = Guarded(StudioSaves())
 
     /// What pages remember for the next start.
     let memory: Guarded<StudioMemory>
@@ -163,4 +163,30 @@ struct StudioRefusal: Error {
         if let advice { members.append(("advice", .string(advice))) }
         return .object([("error", .object(members))])
     }
+}
+
+/// The saves of all pages, of which the last one can be undone.
+struct StudioSaves {
+    /// The number of the last save.
+    private(set) var last = 0
+    /// The statement that reverts it, or the reason why there is none; nil: it was undone.
+    private var undo: Result<String, StudioRefusal>?
+
+    mutating func add(_ undo: Result<String, StudioRefusal>) {
+        last += 1
+        self.undo = undo
+    }
+
+    /// The statement that reverts the last save.
+    ///
+    /// - Parameter save: the number of the save that a page shows; nil: the last one.
+    func inverse(of save: UInt64?) throws -> String {
+        guard let undo else { throw StudioRefusal("There is no save to undo.", status: 409) }
+        if let save, save != last {
+            throw StudioRefusal("Another save followed: only the last one can be undone.", status: 409)
+        }
+        return try undo.get()
+    }
+
+    mutating func isUndone() { undo = nil }
 }

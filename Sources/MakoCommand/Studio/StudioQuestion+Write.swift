@@ -20,6 +20,10 @@ extension StudioQuestion {
 
     func save() throws -> JSONValue {
         try requireWriting()
+        return try database.saves.withLock { saves in try save(&saves) }
+    }
+
+    private func save(_ saves: inout StudioSaves) throws -> JSONValue {
         let (change, bonds) = try read { view, catalogue in
             let change = try wanted(view, catalogue)
             return (change, try StudioBonds(change.key, try table(catalogue), view, isDeleted: change.isDeletion))
@@ -29,9 +33,10 @@ extension StudioQuestion {
             throw StudioRefusal("No row was changed: it is not there any more.", status: 404)
         }
         let key = change.key ?? outcome.lastKey
-        let undo = Result { try inverse(of: change, key, bonds) }.mapError { StudioRefusal($0) }
-        database.undo.withLock { $0 = undo }
-        var members: [(key: String, value: JSONValue)] = [("statement", .string(change.statement))]
+        saves.add(Result { try inverse(of: change, key, bonds) }.mapError { StudioRefusal($0) })
+        var members: [(key: String, value: JSONValue)] = [
+            ("statement", .string(change.statement)), ("save", .number(saves.last)),
+        ]
         if let key {
             let text = try read { view, catalogue in try table(catalogue).keyText(key, in: view) }
             members.append(("key", .string(text)))
@@ -48,13 +53,15 @@ extension StudioQuestion {
 
     func takeBack() throws -> JSONValue {
         try requireWriting()
-        guard let undo = database.undo.withLock({ $0 }) else {
-            throw StudioRefusal("There is no save to undo.", status: 409)
+        return try database.saves.withLock { saves in
+            let statement = try saves.inverse(of: try number("save"))
+            let outcome = try database.file.run(try Statement.parse(statement))
+            saves.isUndone()
+            if outcome.changed == 0 {
+                throw StudioRefusal("Nothing was undone: the row is not there any more.", status: 409)
+            }
+            return .object([("statement", .string(statement))])
         }
-        let statement = try undo.get()
-        _ = try database.file.run(try Statement.parse(statement))
-        database.undo.withLock { $0 = nil }
-        return .object([("statement", .string(statement))])
     }
 
     private func requireWriting() throws {

@@ -72,7 +72,7 @@ export const api = {
     unpin: () => answer("api/pin", { method: "DELETE" }),
     preview: (change) => post("preview", change),
     save: (change) => post("save", change),
-    undo: () => post("undo", {}),
+    undo: (save) => post("undo", { save }),
     find: (table, text) => get("find", { table, text }),
 };
 

@@ -7,16 +7,22 @@ import { dialog, h, problem, toast, visible } from "./dom.js";
 export const insertRow = (table, schema) => form(table, undefined, undefined, schema);
 export const editRow = (table, row, column, schema) => form(table, row, column, schema);
 
-export async function undoLast() {
+/** The number of this page's last save: another page may have saved since. */
+let last;
+
+export async function undoLast(save = last) {
     try {
-        const done = await api.undo();
+        const done = await api.undo(save);
         toast(`Undone: ${done.statement}`);
     } catch (error) {
         toast(error.message);
     }
 }
 
-const saved = (done) => toast(`Saved: ${done.statement}`, { name: "Undo", run: undoLast });
+function saved(done) {
+    last = done.save;
+    toast(`Saved: ${done.statement}`, { name: "Undo", run: () => undoLast(done.save) });
+}
 
 export function deleteRow(table, row) {
     return confirmed(`Delete the row ${row.key} of ${table.name}?`, { table: table.name, kind: "delete", key: row.key }, "Delete", "danger");

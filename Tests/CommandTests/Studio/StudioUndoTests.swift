@@ -98,4 +98,21 @@ import Testing
         #expect(post("undo", "{}").status == 200)
         #expect(exists("Tag", "3"))
     }
+
+    @Test func theUndoOfAnEarlierSaveIsRefused() {
+        let first = post("save", #"{"table":"Tag","kind":"update","key":"4","values":{"name":"a"}}"#)
+        let second = post("save", #"{"table":"Tag","kind":"update","key":"2","values":{"name":"b"}}"#)
+        #expect(first.text.contains("\"save\":1") && second.text.contains("\"save\":2"))
+        let early = post("undo", #"{"save":1}"#)
+        #expect(early.status == 409 && early.text.contains("Another save followed"))
+        #expect(post("undo", #"{"save":2}"#).status == 200)
+        #expect(post("undo", #"{"save":2}"#).status == 409)
+    }
+
+    @Test func anUndoThatFindsNoRowSaysSo() throws {
+        #expect(post("save", #"{"table":"Tag","kind":"update","key":"4","values":{"name":"a"}}"#).status == 200)
+        try run("DELETE FROM Tag WHERE id = 4")
+        let undone = post("undo", "{}")
+        #expect(undone.status == 409 && undone.text.contains("Nothing was undone"))
+    }
 }
