@@ -202,6 +202,12 @@ class Database:
             described = next(c for c in TABLES[change["table"]][0] if c["name"] == name)
             if value is not None and described["kind"] in ("int", "link") and not re.fullmatch(r"-?\d+", value):
                 raise Failure(f"'{value}' is no {described['detail']}, which {name} holds.")
+        if change.get("was"):
+            now = self.sql.execute(f"SELECT * FROM {change['table']} WHERE id = ?", (change["key"],)).fetchone()
+            for described, value in zip(TABLES[change["table"]][0], now):
+                cell = self.cell(described, value, True) or {}
+                if change["was"].get(described["name"], shown := cell.get("key", cell.get("text"))) != shown:
+                    raise Failure(f"{described['name']} was changed since this page read the row: it is {shown} now.", 409)
         return statement_of(change)
 
     def save(self, change):

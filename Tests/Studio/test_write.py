@@ -1,6 +1,6 @@
 """Write mode: edit, insert with a relation picker, delete, undo; and a page that may not write."""
 
-from support import PageCase
+from support import PageCase, needs_double
 
 
 class WriteTests(PageCase):
@@ -41,6 +41,29 @@ class WriteTests(PageCase):
         self.page.run("[...document.querySelectorAll('.toast')].find((one) => one.innerText.includes('Second')).querySelector('button').click()")
         self.page.wait("[...document.querySelectorAll('.toast')].some((one) => one.innerText.startsWith('Undone'))")
         self.assertNotEqual(self.value("Person", 6, "name"), ("Second",))
+
+    def test_a_change_of_another_page_is_not_overwritten(self):
+        self.go("#/table/Person/7", "#edit")
+        self.page.click("#edit")
+        self.page.wait("document.querySelector('#field-name')")
+        self.page.run("""fetch('api/save', { method: 'POST', headers: { 'Content-Type': 'application/json' },
+            body: JSON.stringify({ table: 'Person', kind: 'update', key: '7', values: { name: 'Theirs' } }) })""")
+        self.page.fill("#field-name", "Mine")
+        self.page.wait("document.querySelector('dialog .problem')?.innerText.includes('was changed since')")
+        self.assertTrue(self.page.run("document.querySelector('dialog [type=submit]').disabled"))
+        self.page.press("Escape")
+        self.assertEqual(self.value("Person", 7, "name"), ("Theirs",))
+
+    @needs_double("answers late on demand")
+    def test_what_is_saved_has_been_shown(self):
+        self.go("#/table/Person/8", "#edit")
+        self.page.click("#edit")
+        self.page.fill("#field-name", "Shown")
+        self.page.wait("!document.querySelector('dialog [type=submit]').disabled")
+        self.database.trouble["preview"] = {"delay": 1}
+        self.page.fill("#field-name", "Not yet")
+        self.assertTrue(self.page.run("document.querySelector('dialog [type=submit]').disabled"))
+        self.page.wait("document.querySelector('.statement pre').innerText.includes('Not yet') && !document.querySelector('dialog [type=submit]').disabled")
 
     def test_null_is_chosen_apart_from_the_empty_text(self):
         self.view("grid")

@@ -116,6 +116,7 @@ extension StudioQuestion {
         if given.isEmpty { throw StudioRefusal("Nothing has been changed.") }
         let key = try table.key(try givenKey())
         let place = try table.condition(of: key, in: view)
+        try requireUnchanged(key, table, view)
         let before = try table.handle.withRow(key, in: view) { row in
             given.map { ($0.name, table.value($0.name, key, row)) }
         }
@@ -126,6 +127,22 @@ extension StudioQuestion {
         let inverse = start + assignments((before ?? []).map { (name: $0.0, value: $0.1) }) + " WHERE " + place
         return StudioChange(
             statement: start + assignments(given) + " WHERE " + place, key: key, inverse: { _ in inverse })
+    }
+
+    /// Checks that the columns still have the values that the page shows, which it sends as `was`: another page may have
+    /// changed them.
+    private func requireUnchanged(_ key: RowKey, _ table: StudioTable, _ view: Snapshot) throws {
+        guard let was = values["was"] else { return }
+        let cells = try table.handle.withRow(key, in: view) { try table.cells(key, $0, isWhole: true, in: view) }
+        for (column, cell) in zip(table.columns, cells ?? []) {
+            guard let shown = was[column.name]?.text else { continue }
+            // By bytes, because texts that are canonically equivalent are equal as strings.
+            let now = (cell["key"] ?? cell["text"] ?? .null).text
+            if now.utf8.elementsEqual(shown.utf8) { continue }
+            throw StudioRefusal(
+                "\(column.name) was changed since this page read the row: it is \(DisplayText.onOneLine(String(now.prefix(80)))) now.",
+                status: 409, advice: "Close the form and open it again to edit the new values.")
+        }
     }
 
     private func deletion(_ table: StudioTable, _ view: Snapshot) throws -> StudioChange {

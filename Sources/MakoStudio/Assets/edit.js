@@ -62,7 +62,7 @@ class Form {
         if (column.kind === "blob" || cell?.kind === "blob" || cell?.cut || column.fixed || (column.key && this.row)) return undefined;
         const text = cell?.kind === "link" ? cell.key : cellText(cell);
         const id = `field-${column.name}`;
-        const field = { column };
+        const field = { column, was: cell === null ? null : text };
         field.input = column.kind === "bool"
             ? h("select", { id }, ["false", "true"].map((one) => h("option", { value: one, selected: one === text }, one)))
             : text.length > 60 || text.includes("\n") || column.kind === "json" ? h("textarea", { id, rows: Math.min(8, Math.max(2, text.split("\n").length)), value: text, dir: "auto" })
@@ -121,21 +121,21 @@ class Form {
     }
 
     change() {
-        const values = Object.create(null);
+        const [values, was] = [Object.create(null), Object.create(null)];
         for (const field of this.fields) {
             const value = field.null?.checked ? null : field.input.value;
             const untouched = this.row ? value === field.shown : field.null?.checked || (value === "" && (field.column.key || field.column.optional));
-            if (!untouched) values[field.column.name] = value;
+            if (!untouched) [values[field.column.name], was[field.column.name]] = [value, field.was];
         }
-        return { table: this.table.name, kind: this.row ? "update" : "insert", key: this.row?.key, values };
+        return { table: this.table.name, kind: this.row ? "update" : "insert", key: this.row?.key, values, was: this.row ? was : undefined };
     }
 
     async preview() {
         const change = this.change();
         const turn = this.turn = (this.turn ?? 0) + 1;
+        this.save.disabled = true;
         if (this.row && !Object.keys(change.values).length) {
             this.shown.replaceChildren(h("p", { class: "muted" }, "Nothing is changed yet."));
-            this.save.disabled = true;
             return;
         }
         try {
@@ -144,9 +144,7 @@ class Form {
             this.shown.replaceChildren(h("pre", {}, ...visible(statement, 4000, false)));
             this.save.disabled = false;
         } catch (error) {
-            if (turn !== this.turn) return;
-            this.shown.replaceChildren(problem(error));
-            this.save.disabled = true;
+            if (turn === this.turn) this.shown.replaceChildren(problem(error));
         }
     }
 }

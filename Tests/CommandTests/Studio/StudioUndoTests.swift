@@ -115,4 +115,19 @@ import Testing
         let undone = post("undo", "{}")
         #expect(undone.status == 409 && undone.text.contains("Nothing was undone"))
     }
+
+    @Test func anUpdateOfValuesThatChangedMeanwhileIsRefused() {
+        func save(_ name: String, was: String) -> (status: Int, text: String) {
+            post(
+                "save",
+                #"{"table":"Tag","kind":"update","key":"4","values":{"name":"\#(name)"},"was":{"name":"\#(was)"}}"#)
+        }
+        #expect(save("a", was: "free").status == 200)
+        let late = save("b", was: "free")
+        #expect(late.status == 409 && late.text.contains("was changed since"))
+        #expect(save("b", was: "a").status == 200)
+        let cover = #"{"table":"Post","kind":"update","key":"1","values":{"cover":"4"},"was":{"cover":"3"}}"#
+        #expect(post("save", cover).status == 200)
+        #expect(post("save", cover).status == 409)
+    }
 }
