@@ -91,12 +91,14 @@ enum SchemaText {
         }
     }
 
+    /// The keywords that cannot be written where a statement has a name, or mean something else there.
     private static let reserved: Set<String> = [
-        "ALL", "AND", "AS", "ASC", "BETWEEN", "BY", "CASE", "CREATE", "DEFAULT", "DELETE", "DESC", "DISTINCT", "DROP",
-        "ELSE", "EXISTS", "FALSE", "FROM", "GROUP", "HAVING", "IN", "INDEX", "INSERT", "INTO", "IS", "JOIN", "LIKE",
-        "LIMIT", "NOT", "NULL", "OFFSET", "ON", "OR", "ORDER", "PRIMARY", "REFERENCES", "SELECT", "SET", "TABLE",
-        "THEN",
-        "TO", "TRUE", "UNION", "UNIQUE", "UPDATE", "USING", "VALUES", "WHEN", "WHERE",
+        "ALL", "AND", "ANY", "AS", "ASC", "BETWEEN", "BY", "CASE", "CHECK", "COLLATE", "CONSTRAINT", "CREATE", "CROSS",
+        "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "DEFAULT", "DELETE", "DESC", "DISTINCT", "DROP", "ELSE",
+        "END", "ESCAPE", "EXCEPT", "EXISTS", "FALSE", "FOREIGN", "FROM", "GLOB", "GROUP", "HAVING", "IF", "IN", "INDEX",
+        "INNER", "INSERT", "INTERSECT", "INTO", "IS", "ISNULL", "JOIN", "LEFT", "LIKE", "LIMIT", "MATCH", "NONE", "NOT",
+        "NOTNULL", "NULL", "OFFSET", "ON", "OR", "ORDER", "PRIMARY", "REFERENCES", "REGEXP", "RETURNING", "SELECT",
+        "SET", "TABLE", "THEN", "TO", "TRUE", "UNION", "UNIQUE", "UPDATE", "USING", "VALUES", "WHEN", "WHERE", "WITH",
     ]
 
     private static func column(_ column: ColumnSchema) -> String {
