@@ -486,6 +486,17 @@ class TimeTests(PageCase):
         self.page.click(".commits button")
         self.page.wait("document.querySelector('#commit .is')?.innerText === '1.61'")
 
+    @needs_double("commits faster than it answers")
+    def test_no_commit_is_left_out_beside_a_fast_writer(self):
+        self.view("time")
+        with self.database.lock:
+            for number in range(150):
+                self.commit("UPDATE Person SET age = ? WHERE id = ?", [number, 12], "Person", 12)
+        newest = len(self.database.made)
+        self.page.wait(f"Number(document.querySelector('.commits button').dataset.commit) === {newest}")
+        shown = self.page.run("[...document.querySelectorAll('.commits [data-commit]')].map((one) => Number(one.dataset.commit))")
+        self.assertEqual(shown, list(range(newest, newest - len(shown), -1)))
+
 
 @needs_double("faults and waits on demand")
 class TroubleTests(PageCase):

@@ -44,6 +44,7 @@ async function show() {
     main.classList.toggle("fill", view === rowsView);
     main.scrollTop = 0;
     if (!view) {
+        app.current = {};
         main.replaceChildren(state("There is no such view", "The address names no view of this page.",
             h("a", { class: "button", href: "#/" }, "Show the tables")));
         return;
@@ -51,11 +52,12 @@ async function show() {
     const context = { schema: app.schema, parts, options, main, isCurrent: () => turn === app.turn };
     try {
         const shown = await view(context);
-        if (turn === app.turn) app.current = shown;
+        if (turn === app.turn) app.current = shown ?? {};
         else shown?.close?.();
     } catch (error) {
-        if (turn === app.turn) failed(main, error);
+        if (turn === app.turn) { app.current = {}; failed(main, error); }
     }
+    hand(app.waiting);
     title(parts);
 }
 
@@ -219,16 +221,16 @@ function follow() {
     });
 }
 
-/** Gives changes to the view one at a time; those that come meanwhile become one. */
+/** Gives changes to the view one at a time; those that come meanwhile, or while a view opens, become one. */
 async function hand(event) {
-    app.waiting = app.waiting ? merged(app.waiting, event) : event;
+    app.waiting = app.waiting && app.waiting !== event ? merged(app.waiting, event) : event;
     if (app.handing) return;
     app.handing = true;
-    while (app.waiting) {
+    while (app.waiting && app.current) {
         const next = app.waiting;
         app.waiting = undefined;
         const began = performance.now();
-        try { await app.current?.changed?.(next); } catch { /* The view shows its own errors; the next change tries again. */ }
+        try { await app.current.changed?.(next); } catch { /* The view shows its own errors; the next change tries again. */ }
         // What takes long to read, such as a sort, is read half of the time at most: it takes the processor from the writer.
         const took = performance.now() - began;
         if (took > 200) await new Promise((done) => { setTimeout(done, Math.min(5000, took)); });

@@ -75,8 +75,11 @@ class TimeView {
     async changed() {
         const page = await api.commits().catch(() => undefined);
         if (!page?.commits?.length) return;
-        const newest = this.commits[0]?.commit ?? 0;
-        this.commits = page.commits.filter((one) => one.commit > newest).concat(this.commits);
+        const newest = this.commits[0].commit;
+        const later = page.commits.filter((one) => one.commit > newest);
+        // Where a page has later commits alone, others lie between: the list begins anew, and Older reads on from its end.
+        if (later.length === page.commits.length) [this.commits, this.end] = [later, page.end];
+        else this.commits = later.concat(this.commits);
         this.draw();
     }
 }
