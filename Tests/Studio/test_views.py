@@ -158,6 +158,11 @@ class GridTests(PageCase):
                 self.assertEqual((self.page.text(".filter-problem"), self.page.text("#position")), ("", "1 row match"),
                                  self.page.run("document.querySelector('#where').value"))
 
+    def test_names_that_are_keywords_are_quoted(self):
+        names = ["null", "TRUE", "not", "check", "name", "notes"]
+        found = self.page.run(f"import('/complete.js').then(({{ quoted }}) => {names}.map(quoted))")
+        self.assertEqual(found, ['"null"', '"TRUE"', '"not"', '"check"', "name", "notes"])
+
     def test_column_widths_stay(self):
         self.view("grid")
         width = "document.querySelector('.head .cell').getBoundingClientRect().width"

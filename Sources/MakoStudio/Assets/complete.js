@@ -116,5 +116,10 @@ function columnsAt(schema, table, steps) {
     return at ? columnWords(at) : [];
 }
 
+/** Words that mean something else than a name in a condition or an order; SchemaText.swift has those of statements. */
+const KEYWORDS = new Set(`all and any as asc between by case check collate constraint cross current_date current_time current_timestamp desc distinct else end
+    escape except exists false foreign from glob group having if in inner intersect is isnull join left like limit match none not notnull null offset on or
+    order primary references regexp select set then true union unique using values when where with`.split(/\s+/));
+
 /** A name as the language reads it: in double quotes where it is not a plain word. */
-export const quoted = (name) => (/^[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
+export const quoted = (name) => (/^[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*$/.test(name) && !KEYWORDS.has(name.toLowerCase()) ? name : `"${name.replaceAll('"', '""')}"`);
