@@ -163,6 +163,11 @@ class GridTests(PageCase):
         found = self.page.run(f"import('/complete.js').then(({{ quoted }}) => {names}.map(quoted))")
         self.assertEqual(found, ['"null"', '"TRUE"', '"not"', '"check"', "name", "notes"])
 
+    def test_json_is_indented_as_it_is_stored(self):
+        text = r'{"a":1e400,"a":[1.10,{ },"]\"}"],"b":12345678901234567890}'
+        shown = self.page.run(f"import('/cell.js').then(({{ wholeContent }}) => wholeContent({{ kind: 'json', text: {json.dumps(text)} }}, {{}}).textContent)")
+        self.assertEqual(shown, '{\n  "a": 1e400,\n  "a": [\n    1.10,\n    {},\n    "]\\"}"\n  ],\n  "b": 12345678901234567890\n}')
+
     def test_column_widths_stay(self):
         self.view("grid")
         width = "document.querySelector('.head .cell').getBoundingClientRect().width"

@@ -49,10 +49,17 @@ export function wholeContent(cell, column, href) {
     return cellContent(cell, column);
 }
 
+/** Indents by tokens, which all stay as they are stored: numbers beyond doubles, digits such as 1.10, repeated members. */
 function indented(text) {
-    // Numbers beyond 2^53 would change in a round trip through JSON.parse: such a text stays as it is.
-    if (/\d{16,}/.test(text)) return text;
-    try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
+    try { JSON.parse(text); } catch { return text; }
+    let [depth, shown] = [0, ""];
+    const line = (step) => { depth += step; return `\n${"  ".repeat(depth)}`; };
+    for (const [token] of text.matchAll(/\[\s*\]|\{\s*\}|"(?:[^"\\]+|\\.)*"|[[\]{},:]|[^\s"[\]{},:]+/g)) {
+        if (token === "]" || token === "}") shown += line(-1) + token;
+        else if (token === "[" || token === "{") shown += token + line(1);
+        else shown += token === "," ? token + line(0) : token === ":" ? ": " : token.startsWith('"') ? token : token.replace(/\s+/, "");
+    }
+    return shown;
 }
 
 function swatch(text) {
