@@ -158,6 +158,11 @@ class GridTests(PageCase):
                 self.assertEqual((self.page.text(".filter-problem"), self.page.text("#position")), ("", "1 row match"),
                                  self.page.run("document.querySelector('#where').value"))
 
+    def test_the_condition_of_a_link_has_the_type_of_its_column(self):
+        columns = [{"name": "team", "detail": "text", "target": "Team"}, {"name": "boss", "detail": "reference", "target": "Person"}, {"name": "about", "detail": "text", "target": "*"}]
+        found = self.page.run(f"import('/facets.js').then(({{ equals }}) => {json.dumps(columns)}.map((column) => equals(column, {{ kind: 'link', table: 'Team', key: '007' }}) ?? null))")
+        self.assertEqual(found, ["team = '007'", "boss = 007", None])
+
     def test_names_that_are_keywords_are_quoted(self):
         names = ["null", "TRUE", "not", "check", "name", "notes"]
         found = self.page.run(f"import('/complete.js').then(({{ quoted }}) => {names}.map(quoted))")

@@ -8,15 +8,17 @@ import { count, dialog, h, plural, problem, state, visible } from "./dom.js";
 const SHOWN = 50;
 const PLAIN = new Set(["int", "real", "bool"]);
 const QUOTED = new Set(["text", "date", "uuid", "json", "color"]);
+const TYPED = new Set(["text", "date", "uuid"]);
 
-/** The condition that a column has a value; undefined where a text cannot say it: bytes, cut texts, infinite numbers. */
+/** The condition that a column has a value; undefined where a text cannot say it: bytes, cut texts, infinite numbers, references to any table.
+    The type of the column decides how a key is written: a text of digits is a text. */
 export function equals(column, cell) {
     if (cell === undefined) return undefined;
     const name = quoted(column.name);
     if (cell === null) return `${name} IS NULL`;
     const text = cell.kind === "link" ? cell.key : cell.text;
-    if (text === undefined || cell.cut || cell.encrypted) return undefined;
-    if (cell.kind === "link" ? /^-?\d+$/.test(text) : PLAIN.has(cell.kind)) return /^(true|false|-?[\d.]+(e[+-]?\d+)?)$/i.test(text) ? `${name} = ${text}` : undefined;
+    if (text === undefined || cell.cut || cell.encrypted || column.target === "*") return undefined;
+    if (cell.kind === "link" ? !TYPED.has(column.detail) : PLAIN.has(cell.kind)) return /^(true|false|-?[\d.]+(e[+-]?\d+)?)$/i.test(text) ? `${name} = ${text}` : undefined;
     return cell.kind === "link" || QUOTED.has(cell.kind) ? `${name} = '${text.replaceAll("'", "''")}'` : undefined;
 }
 
