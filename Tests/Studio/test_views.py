@@ -163,6 +163,9 @@ class GridTests(PageCase):
         found = self.page.run(f"import('/facets.js').then(({{ equals }}) => {json.dumps(columns)}.map((column) => equals(column, {{ kind: 'link', table: 'Team', key: '007' }}) ?? null))")
         self.assertEqual(found, ["team = '007'", "boss = 007", None])
 
+    def test_an_empty_text_is_sent_as_a_key(self):
+        self.assertEqual(self.page.run("import('/api.js').then(({ api }) => api.blobAddress('Team', '', 'photo'))"), "api/blob?table=Team&key=&column=photo")
+
     def test_names_that_are_keywords_are_quoted(self):
         names = ["null", "TRUE", "not", "check", "name", "notes"]
         found = self.page.run(f"import('/complete.js').then(({{ quoted }}) => {names}.map(quoted))")

@@ -24,7 +24,8 @@ async function answer(path, options = {}) {
     return body;
 }
 
-const query = (values) => new URLSearchParams(Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== ""));
+/** An empty key is one: that of a row whose text key is empty. */
+const query = (values) => new URLSearchParams(Object.entries(values).filter(([name, value]) => value !== undefined && value !== null && (value !== "" || name === "key")));
 const get = (path, values = {}, options = {}) => answer(`api/${path}?${query(values)}`, options);
 const post = (path, body, options) => answer(`api/${path}`, { method: "POST", headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body), ...options });
