@@ -452,6 +452,9 @@ class Handler(BaseHTTPRequestHandler):
             value = database.sql.execute(f"SELECT {quoted(values['column'])} FROM {values['table']} WHERE id = ?", (values["key"],)).fetchone()[0]
             self.send(200, "image/png" if value.startswith(b"\x89PNG") else "application/octet-stream", value)
             return
+        if "fail" in database.trouble.get("export", {}):
+            self.send(413, "application/json", json.dumps({"error": {"message": database.trouble["export"]["fail"]}}).encode())
+            return
         text = values.get("query") or f"SELECT * FROM {values['table']} WHERE {values.get('where') or 1} ORDER BY {values.get('order') or 1}"
         with database.lock:
             cursor = database.sql.execute(text)

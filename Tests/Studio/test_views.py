@@ -526,6 +526,17 @@ class TroubleTests(PageCase):
         self.page.click(".state button")
         self.page.wait("document.querySelector('svg.treemap')")
 
+    def test_an_export_that_fails_says_why(self):
+        self.database.trouble["export"] = {"fail": "The export has more than 256 MiB."}
+        self.view("grid")
+        self.page.click("a[download]")
+        self.page.wait("document.querySelector('.filter-problem .problem')?.innerText.includes('more than 256 MiB')")
+        self.page.logged.clear()  # The browser's own line about the status.
+        self.database.trouble.clear()
+        self.page.run("window.saved = []; URL.createObjectURL = (blob) => { window.saved.push(blob.size); return 'data:,'; }")
+        self.page.click("a[download]")
+        self.page.wait("window.saved.length === 1 && window.saved[0] > 1000")
+
     def test_slow_answers_move_nothing_that_is_there(self):
         self.database.trouble |= {"rows": {"delay": .3}, "row": {"delay": .3}, "storage": {"delay": .3}}
         self.view("tables")

@@ -7,7 +7,8 @@ export class StudioError extends Error {
     }
 }
 
-async function answer(path, options = {}) {
+/** The response of a request that has not failed. */
+async function received(path, options = {}) {
     let response;
     try {
         response = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });
@@ -18,11 +19,12 @@ async function answer(path, options = {}) {
     if (response.status === 401 || response.status === 403) {
         throw new StudioError("This page may not read the database.", { advice: "Open the link that mako studio printed: it holds this session's token." });
     }
-    let body;
-    try { body = await response.json(); } catch { body = undefined; }
-    if (!response.ok) throw new StudioError(body?.error?.message ?? `The server answered ${response.status}.`, body?.error);
-    return body;
+    if (response.ok) return response;
+    const body = await response.json().catch(() => undefined);
+    throw new StudioError(body?.error?.message ?? `The server answered ${response.status}.`, body?.error);
 }
+
+const answer = async (path, options) => (await received(path, options)).json().catch(() => undefined);
 
 /** An empty key is one: that of a row whose text key is empty. */
 const query = (values) => new URLSearchParams(Object.entries(values).filter(([name, value]) => value !== undefined && value !== null && (value !== "" || name === "key")));
@@ -62,6 +64,7 @@ export const api = {
     blobAddress: (table, key, column) => `api/blob?${query({ table, key, column })}`,
     exportAddress: (table, where, order, format) => `api/export?${query({ table, where, order, format })}`,
     exportQuery: (text, format) => `api/export?${query({ query: text, format })}`,
+    download: async (address) => URL.createObjectURL(await (await received(address)).blob()),
     query: (text, id, signal) => post("query", { text, id }, { signal }),
     cancel: (id) => answer(`api/query?${query({ id })}`, { method: "DELETE" }).catch(() => {}),
     explain: (text, run, table) => post("explain", { text, run, table }),

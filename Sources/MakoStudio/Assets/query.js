@@ -4,6 +4,7 @@ import { api } from "./api.js";
 import { complete, quoted, schemaWords } from "./complete.js";
 import { cellText } from "./cell.js";
 import { chart } from "./draw.js";
+import { exportLinks } from "./export.js";
 import { Grid } from "./grid.js";
 import { planTree } from "./plan.js";
 import { byId, dialog, duration, flat, h, plural, problem, remembered, state, toast, visible } from "./dom.js";
@@ -171,8 +172,8 @@ class QueryView {
         const { result, failure } = this.current;
         this.status.textContent = failure ? (failure.error.cancelled ? "Cancelled" : "") : !result ? ""
             : `${result.cut ? "the first " : ""}${plural(result.rows.length, "row")} in ${duration(result.milliseconds)}`;
-        this.exports.replaceChildren(...(result ? ["csv", "json"] : []).map((format) => h("a", { class: "button quiet", download: "",
-            href: api.exportQuery(result.text, format) }, format.toUpperCase())));
+        this.exports.replaceChildren(...(result ? exportLinks((format) => api.exportQuery(result.text, format),
+            (error) => this.panel.prepend(problem(error, result.text))) : []));
     }
 
     cancel() {

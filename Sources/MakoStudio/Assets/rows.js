@@ -5,6 +5,7 @@ import { Grid } from "./grid.js";
 import { complete, quoted, schemaWords } from "./complete.js";
 import { rowAddress } from "./cell.js";
 import { editRow, insertRow, deleteRow, undoLast } from "./edit.js";
+import { exportLinks } from "./export.js";
 import { closed, equals, narrowed, showValues } from "./facets.js";
 import { planTree } from "./plan.js";
 import { dialog, h, problem, state, visible } from "./dom.js";
@@ -85,8 +86,8 @@ class RowsView {
         this.frame.replaceChildren(this.grid.element);
         const text = `SELECT * FROM ${quoted(table.name)}${this.where ? ` WHERE ${this.where}` : ""}${this.order ? ` ORDER BY ${this.order}` : ""} LIMIT 1000`;
         this.exports.replaceChildren(h("a", { class: "button quiet", id: "as-query", title: "Open as a query, with its plan",
-            href: `#/query?${new URLSearchParams({ text })}` }, "SELECT"), ...["csv", "json"].map((format) => h("a", { class: "button quiet", download: "",
-            href: api.exportAddress(table.name, this.where, this.order, format) }, format.toUpperCase())));
+            href: `#/query?${new URLSearchParams({ text })}` }, "SELECT"), ...exportLinks((format) => api.exportAddress(table.name, this.where, this.order, format),
+            (error) => this.trouble.replaceChildren(problem(error, this.where))));
         return this.grid.start();
     }
 
