@@ -39,6 +39,7 @@ public struct FolderObjectStore: ObjectStore {
 
     // MARK: Objects
 
+    /// Writes an object beside its place, syncs it, and renames it there if the condition holds. The tag is a digest of the content.
     public func put(
         _ name: String, _ content: ObjectContent, _ condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectTag {
@@ -75,6 +76,9 @@ public struct FolderObjectStore: ObjectStore {
         return FolderObjectStore.tag(digest.finish(), offset)
     }
 
+    /// Reads the file of an object, or a range of it.
+    ///
+    /// - Throws: ``ObjectStoreError/notFound(name:)``.
     public func get(_ name: String, _ range: Range<UInt64>?) throws(ObjectStoreError) -> ObjectBytes {
         let place = try place(of: name)
         let file: any File
@@ -91,6 +95,7 @@ public struct FolderObjectStore: ObjectStore {
         return ObjectBytes(bytes: bytes, tag: tag, total: total)
     }
 
+    /// Lists the files below the deepest folder of the prefix, in ascending order of their bytes.
     public func list(_ prefix: String, after name: String?, limit: Int) throws(ObjectStoreError) -> [String] {
         // The deepest folder that contains all names with the prefix.
         let folder = prefix.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(prefix[..<$0]) } ?? ""
@@ -101,6 +106,7 @@ public struct FolderObjectStore: ObjectStore {
         return Array(found.prefix(limit))
     }
 
+    /// Removes the file of an object. Removing a missing object succeeds.
     public func delete(_ name: String) throws(ObjectStoreError) {
         let place = try place(of: name)
         do throws(FileError) {

@@ -124,6 +124,22 @@ import Testing
         #expect(headings.contains { $0.drop(while: { $0 == "#" }).dropFirst().hasPrefix(words) })
     }
 
+    /// The page of a type groups its members; each that a group names is declared.
+    @Test(arguments: [("Mako/Mako.docc", "MakoCore"), ("MakoStorage/MakoStorage.docc", "MakoStorage")])
+    func theTopicsOfATypeNameItsMembers(catalogue: String, module: String) throws {
+        let declarations = Repository.files(in: "Sources/\(module)").flatMap { file in
+            file.code.matches(of: #/\b(?:func|var|let|case|struct|typealias) `?(\w+)|\b(init|subscript)\b/#)
+        }
+        let names = Set(declarations.compactMap { $0.output.1 ?? $0.output.2 })
+        let pages = Repository.files(in: "Sources/\(catalogue)/Types", extensions: ["md"])
+        #expect(pages.count > 5)
+        for page in pages {
+            let members = page.text.matches(of: #/\n- ``(\w+)/#).map(\.output.1)
+            #expect(page.text.contains("\n## Topics\n") && !members.isEmpty, "\(page.path)")
+            for name in members { #expect(names.contains(name), "\(page.path) names \(name)") }
+        }
+    }
+
     /// A decision is a page at most, and the page about the tests is read in one go.
     @Test func decisionsAndThePageOfTheTestsAreShort() throws {
         func lines(_ text: String) -> Int { text.split(separator: "\n", omittingEmptySubsequences: false).count - 1 }

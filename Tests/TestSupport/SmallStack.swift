@@ -5,7 +5,7 @@ import Foundation
 ///
 /// The caller waits without a thread: tests run on a pool of as many threads as there are processors, and the closure may wait for tasks.
 @discardableResult
-public func onSmallStack<R: Sendable>(
+package func onSmallStack<R: Sendable>(
     bytes: Int = 512 << 10, _ body: @escaping @Sendable () throws -> R
 ) async throws -> R {
     try await withCheckedThrowingContinuation { continuation in

@@ -91,6 +91,7 @@
 
         // MARK: Objects
 
+        /// Uploads an object by one request, a large one in parts, with `If-None-Match` or `If-Match`; the tag is its `ETag`.
         public func put(
             _ name: String, _ content: ObjectContent, _ condition: PutCondition
         ) throws(ObjectStoreError) -> ObjectTag {
@@ -134,6 +135,9 @@
             return S3Document.parse(response.body)?.first("ETag") ?? ""
         }
 
+        /// Downloads an object, or a range of it.
+        ///
+        /// - Throws: ``ObjectStoreError/notFound(name:)``.
         public func get(_ name: String, _ range: Range<UInt64>?) throws(ObjectStoreError) -> ObjectBytes {
             let path = try path(of: name)
             // A range header names at least one byte.
@@ -172,10 +176,12 @@
             return total
         }
 
+        /// Lists keys by `ListObjectsV2`, as many requests as the limit needs.
         public func list(_ prefix: String, after name: String?, limit: Int) throws(ObjectStoreError) -> [String] {
             try keys(prefix, after: name, limit: limit, all: false)
         }
 
+        /// Deletes an object by one request. Deleting a missing object succeeds.
         public func delete(_ name: String) throws(ObjectStoreError) { _ = try client.send(.delete, try path(of: name)) }
 
         // MARK: Listings

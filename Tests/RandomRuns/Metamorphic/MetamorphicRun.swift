@@ -5,18 +5,18 @@ import MakoTestSupport
 /// Runs one query in several forms whose results must agree: partitions by a condition, its negation and its being
 /// unknown (TLP), a condition that is tested and one that is selected (NoREC), nested deep, with indexes and without,
 /// as text and built by code.
-public struct MetamorphicRun {
+package struct MetamorphicRun {
     /// The number of comparisons.
-    public private(set) var checks = 0
+    package private(set) var checks = 0
     /// How many conditions some rows fulfil and others do not.
-    public private(set) var divided = 0
+    package private(set) var divided = 0
 
     private let world: MetamorphicWorld
     private var draw: MetamorphicDraw
     private let seed: UInt64
 
     /// Runs one seed. A failure is a `Disagreement` that names it.
-    public static func run(seed: UInt64, conditions: Int = 40) throws -> MetamorphicRun {
+    package static func run(seed: UInt64, conditions: Int = 40) throws -> MetamorphicRun {
         var run = try MetamorphicRun(seed)
         for _ in 0..<conditions { try run.step() }
         return run

@@ -2,17 +2,17 @@ import MakoCore
 import MakoTestSupport
 
 /// Random workloads of the object layer: objects with relations, saved, changed, removed and rolled back, against plain values.
-public enum ObjectRandomRun: RandomWorkload {
-    public static let name = "objects"
-    public static var empty: ObjectSession.State { ObjectSession.State(RecordModel()) }
+package enum ObjectRandomRun: RandomWorkload {
+    package static let name = "objects"
+    package static var empty: ObjectSession.State { ObjectSession.State(RecordModel()) }
 
-    public static func session(
+    package static func session(
         on disk: SimulatedDisk, from state: ObjectSession.State, plan: RoundPlan
     ) -> ObjectSession {
         ObjectSession(on: disk, from: state.file, plan)
     }
 
-    public static func recover(
+    package static func recover(
         on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<ObjectSession.State>
     ) throws -> ObjectSession.State? {
         try RecordModel.found(on: disk, plan: plan, among: states.map(\.file)).map { ObjectSession.State($0) }
@@ -20,7 +20,7 @@ public enum ObjectRandomRun: RandomWorkload {
 }
 
 extension MakoError: DiskFailure {
-    public var isDiskFailure: Bool {
+    package var isDiskFailure: Bool {
         switch self {
         case .storage(let error): error.isDiskFailure
         case .readOnly: true

@@ -4,9 +4,9 @@ import MakoStorage
 import MakoTestSupport
 
 /// One process of a random run of the object layer.
-public final class ObjectSession: RandomSession {
+package final class ObjectSession: RandomSession {
     /// A reference, because the ids of new objects are known only when they are saved.
-    public final class State {
+    package final class State {
         var file: RecordModel
 
         init(_ file: RecordModel) { self.file = file }
@@ -15,8 +15,8 @@ public final class ObjectSession: RandomSession {
     struct Stop: Error {}
 
     /// The states after each commit.
-    public let history: CrashHistory<State>
-    public internal(set) var operations = 0
+    package let history: CrashHistory<State>
+    package internal(set) var operations = 0
     let plan: RoundPlan
     let log: StepLog
     var random: SplitMix
@@ -40,7 +40,7 @@ public final class ObjectSession: RandomSession {
         history = CrashHistory(State(file), on: disk)
     }
 
-    public func close() throws {
+    package func close() throws {
         dropObjects()
         notified = nil
         let closing = database
@@ -48,20 +48,20 @@ public final class ObjectSession: RandomSession {
         try closing?.close()
     }
 
-    public func abandon() {
+    package func abandon() {
         disk.cutPower()
         dropObjects()
         notified = nil
         database = nil
     }
 
-    public func shows(_ states: ArraySlice<State>) throws -> Bool {
+    package func shows(_ states: ArraySlice<State>) throws -> Bool {
         guard let database else { return true }
         let found = try database.read { try database.store.read { try RecordState(reading: $0) } }
         return states.contains { $0.file.state == found }
     }
 
-    public func work() throws {
+    package func work() throws {
         try open()
         try compare()
         for _ in 0..<plan.steps {

@@ -1,22 +1,22 @@
 import MakoRecords
 
 /// The where language once more, plainly and slowly, over rows of values: what the executor must agree with.
-public struct BruteForce {
+package struct BruteForce {
     /// The values of a row by their columns.
-    public typealias Row = [String: Value]
+    package typealias Row = [String: Value]
 
     /// The row to which a reference leads, by the column's name and its value.
     private let related: (String, Value) -> Row?
     /// The name of the key in the table to which a column leads.
     private let keyName: (String) -> String
 
-    public init(keyName: @escaping (String) -> String = { _ in "id" }, related: @escaping (String, Value) -> Row?) {
+    package init(keyName: @escaping (String) -> String = { _ in "id" }, related: @escaping (String, Value) -> Row?) {
         self.keyName = keyName
         self.related = related
     }
 
     /// The no-case form of a text.
-    public static func folded(_ value: Value) -> Value {
+    package static func folded(_ value: Value) -> Value {
         guard case .text(let text) = value else { return value }
         var result = ""
         for scalar in text.unicodeScalars { result += scalar.properties.lowercaseMapping }
@@ -24,7 +24,7 @@ public struct BruteForce {
     }
 
     /// Returns the value of an expression for a row.
-    public func value(_ expr: Expr, _ row: Row) -> Value {
+    package func value(_ expr: Expr, _ row: Row) -> Value {
         switch expr {
         case .literal(let value, _): return value
         case .column(let path, _): return follow(path[...], row)
@@ -72,7 +72,7 @@ public struct BruteForce {
     }
 
     /// Returns whether a condition is true for a row, nil when it is unknown.
-    public func truth(_ condition: Condition, _ row: Row) -> Bool? {
+    package func truth(_ condition: Condition, _ row: Row) -> Bool? {
         switch condition {
         case .constant(let flag): return flag
         case .and(let parts):

@@ -3,17 +3,17 @@ import MakoStorage
 import MakoTestSupport
 
 /// Random workloads of the record layer: tables, rows, indexes, queries, migrations, against arrays of values.
-public enum RecordRandomRun: RandomWorkload {
-    public static let name = "records"
-    public static var empty: RecordSession.State { RecordSession.State() }
+package enum RecordRandomRun: RandomWorkload {
+    package static let name = "records"
+    package static var empty: RecordSession.State { RecordSession.State() }
 
-    public static func session(
+    package static func session(
         on disk: SimulatedDisk, from state: RecordSession.State, plan: RoundPlan
     ) -> RecordSession {
         RecordSession(on: disk, from: state.model, plan)
     }
 
-    public static func recover(
+    package static func recover(
         on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<RecordSession.State>
     ) throws -> RecordSession.State? {
         try RecordModel.found(on: disk, plan: plan, among: states.map(\.model)).map { RecordSession.State(model: $0) }
@@ -76,7 +76,7 @@ extension ModelTable {
 }
 
 extension RecordError: DiskFailure {
-    public var isDiskFailure: Bool {
+    package var isDiskFailure: Bool {
         if case .storage(let error) = self { error.isDiskFailure } else { false }
     }
 }

@@ -3,9 +3,9 @@ import MakoStorage
 import MakoTestSupport
 
 /// One process of a random run of the record layer.
-public final class RecordSession: RandomSession {
+package final class RecordSession: RandomSession {
     /// A state of the store, as its model.
-    public struct State: Sendable {
+    package struct State: Sendable {
         let model: RecordModel
 
         init(model: RecordModel = RecordModel()) { self.model = model }
@@ -18,8 +18,8 @@ public final class RecordSession: RandomSession {
     }
 
     /// The states after each commit.
-    public let history: CrashHistory<State>
-    public internal(set) var operations = 0
+    package let history: CrashHistory<State>
+    package internal(set) var operations = 0
     let log: StepLog
     var random: SplitMix
     var model: RecordModel
@@ -43,26 +43,26 @@ public final class RecordSession: RandomSession {
         history = CrashHistory(State(model: model), on: disk)
     }
 
-    public func close() throws {
+    package func close() throws {
         kept = []
         let closing = store
         store = nil
         try closing?.close()
     }
 
-    public func abandon() {
+    package func abandon() {
         disk.cutPower()
         kept = []
         store = nil
     }
 
-    public func shows(_ states: ArraySlice<State>) throws -> Bool {
+    package func shows(_ states: ArraySlice<State>) throws -> Bool {
         guard let store else { return true }
         let found = try store.read { try RecordState(reading: $0) }
         return states.contains { $0.model.state == found }
     }
 
-    public func work() throws {
+    package func work() throws {
         try open()
         try compare()
         for _ in 0..<plan.steps {

@@ -4,33 +4,33 @@ import MakoTestSupport
 
 /// The content of a file as the record layer shows it: the tables and their rows. Indexes are checked against the rows
 /// instead.
-public struct RecordState: Equatable, CustomStringConvertible, Sendable {
+package struct RecordState: Equatable, CustomStringConvertible, Sendable {
     /// The definition and the rows of a table.
-    public struct Table: Equatable, Sendable {
+    package struct Table: Equatable, Sendable {
         /// The columns, each with its type, optionality and default.
-        public var columns: [String]
+        package var columns: [String]
         /// The indexes as text.
-        public var indexes: [String]
+        package var indexes: [String]
         /// The rows by their keys.
-        public var rows: [RowKey: [Value]] = [:]
+        package var rows: [RowKey: [Value]] = [:]
 
-        public init(_ schema: EntitySchema) {
+        package init(_ schema: EntitySchema) {
             columns = schema.liveColumns.map { "\($0.name) \($0.type) \($0.isOptional) \($0.defaultValue)" }
             indexes = schema.indexes.map { "\($0)" }
         }
     }
 
     /// The tables by their names.
-    public var tables: [String: Table] = [:]
+    package var tables: [String: Table] = [:]
     /// The change history of the file, if it is on.
-    public var history: [String] = []
+    package var history: [String] = []
 
-    public init() {}
+    package init() {}
 
     /// Reads everything; a table that contradicts itself is a `Disagreement`.
     ///
     /// - Parameter history: whether to read that as well.
-    public init(reading view: Snapshot, history wantsHistory: Bool = false) throws {
+    package init(reading view: Snapshot, history wantsHistory: Bool = false) throws {
         for table in try Catalogue.load(view: view).handles {
             let findings = try table.verify(in: view)
             guard findings.isEmpty else { throw Disagreement("\(findings)") }
@@ -50,14 +50,14 @@ public struct RecordState: Equatable, CustomStringConvertible, Sendable {
         }
     }
 
-    public var description: String {
+    package var description: String {
         tables.sorted { $0.key < $1.key }.map { name, table in
             "\(name)\(table.columns.map { $0.prefix { $0 != " " } }) with \(table.rows.count) rows"
         }.joined(separator: ", ")
     }
 
     /// The first difference, in words; nil when there is none.
-    public func difference(from expected: RecordState) -> String? {
+    package func difference(from expected: RecordState) -> String? {
         for name in Set(tables.keys).union(expected.tables.keys).sorted() {
             guard let mine = tables[name] else { return "table \(name) is missing" }
             guard let theirs = expected.tables[name] else { return "there is a table \(name)" }

@@ -4,7 +4,7 @@ extension LogicReport {
     /// Runs all scripts of a folder, or one.
     ///
     /// - Parameter progress: is called with the name of each script.
-    public init(scriptsIn place: URL, progress: (String) -> Void = { _ in }) throws {
+    package init(scriptsIn place: URL, progress: (String) -> Void = { _ in }) throws {
         self.init()
         var scripts = [place]
         if place.pathExtension != "test" {

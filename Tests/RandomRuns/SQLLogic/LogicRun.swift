@@ -3,40 +3,40 @@ import MakoRecords
 import MakoStorage
 
 /// Runs scripts of sqllogictest and counts what came of them.
-public struct LogicReport {
+package struct LogicReport {
     /// Statements that were run.
-    public var statements = 0
+    package var statements = 0
     /// Queries that were run and compared.
-    public var queries = 0
+    package var queries = 0
     /// Records that cannot say anything: they read a table of which a change was refused.
-    public var passedOver = 0
+    package var passedOver = 0
     /// Answers that differ, changes that fail or succeed where they must not.
-    public var faults: [LogicFault] = []
+    package var faults: [LogicFault] = []
     /// How many records were refused for a reason, in the words of the message without the names in it.
-    public var refusals: [String: Int] = [:]
+    package var refusals: [String: Int] = [:]
 
-    public init() {}
+    package init() {}
 
     /// Runs a script and adds its results.
-    public mutating func run(_ script: LogicScript) throws {
+    package mutating func run(_ script: LogicScript) throws {
         var run = try LogicRun(script)
         try run.run(&self)
     }
 
     /// Refusals that a list does not permit: a new reason, or more of one.
-    public func excess(over allowed: [String: Int]) -> [String] {
+    package func excess(over allowed: [String: Int]) -> [String] {
         refusals.filter { $0.value > allowed[$0.key] ?? 0 }.keys.sorted().map {
             "\(refusals[$0] ?? 0) refusals, \(allowed[$0] ?? 0) allowed: \($0)"
         }
     }
 
     /// The refusals as a list: `count | reason`, the most frequent first.
-    public var refusalList: String {
+    package var refusalList: String {
         refusals.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\($0.value) | \($0.key)\n" }.joined()
     }
 
     /// Reads a list of refusals.
-    public static func allowed(_ list: String) -> [String: Int] {
+    package static func allowed(_ list: String) -> [String: Int] {
         var allowed: [String: Int] = [:]
         for line in list.split(separator: "\n") where !line.hasPrefix("#") {
             let parts = line.split(separator: "|", maxSplits: 1)

@@ -1,5 +1,5 @@
 /// A file of the format of sqllogictest: statements, and queries with the values that they give, record by record.
-public struct LogicScript {
+package struct LogicScript {
     /// The engines whose records are taken.
     private static let engines: Set<String> = ["mako", "sqlite"]
 
@@ -23,11 +23,11 @@ public struct LogicScript {
     }
 
     /// The name of the script's file.
-    public let name: String
+    package let name: String
     let records: [Record]
 
     /// - Throws: ``LogicFault`` for a line that is none of the format.
-    public init(name: String, _ text: String) throws {
+    package init(name: String, _ text: String) throws {
         self.name = name
         var records: [Record] = []
         var reader = LineReader(text)
@@ -75,8 +75,8 @@ public struct LogicScript {
 }
 
 /// A record that is not of the format, or that the database answers otherwise.
-public struct LogicFault: Error, CustomStringConvertible {
-    public let description: String
+package struct LogicFault: Error, CustomStringConvertible {
+    package let description: String
 
     init(_ script: String, _ line: Int, _ reason: String) { description = "\(script):\(line): \(reason)" }
 }

@@ -11,6 +11,7 @@ public struct CrashChoice: Sendable, Hashable {
     /// The seed of the random outcomes.
     public var seed: UInt64
 
+    /// Creates a choice; the defaults try all outcomes of up to 4,096, and samples of more.
     public init(
         exhaustiveBits: Int = 12, structuredUnits: Int = .max, sampled: Int = 64, torn: Int = 16, seed: UInt64 = 1
     ) {

@@ -18,6 +18,7 @@ public struct CrashReport: Sendable, CustomStringConvertible {
     /// Sentences that name the moment and what was found there.
     public var failures: [String] = []
 
+    /// Creates an empty report.
     public init() {}
 
     /// The share of the disks found that were opened, from 0 to 1.

@@ -22,6 +22,7 @@ public enum CrashRunner {
         /// At most so many images inside a second recovery.
         public var secondLimit: Int
 
+        /// Creates an effort: what to try at crashes of the run, at those of its recovery, and how many images to open.
         public init(
             crash: CrashChoice, recovery: CrashChoice?, imageLimit: Int = .max, recoveryLimit: Int = .max,
             secondLimit: Int = .max, depth: Int = 1, recoversFromStructured: Bool = false

@@ -2,9 +2,9 @@ import CPlatform
 import MakoStorage
 
 /// The figures of all crash workloads of one process, printed as they come: one line for each, and the sum so far.
-public final class CrashTotals: Sendable {
+package final class CrashTotals: Sendable {
     /// The totals of the process.
-    public static let shared = CrashTotals()
+    package static let shared = CrashTotals()
 
     private struct Sum {
         var workloads = 0
@@ -18,7 +18,7 @@ public final class CrashTotals: Sendable {
 
     private init() {}
 
-    public func print(_ name: String, _ report: CrashReport, took time: Duration) {
+    package func print(_ name: String, _ report: CrashReport, took time: Duration) {
         let text = lock.withLock {
             sum.workloads += 1
             sum.report.add(report)

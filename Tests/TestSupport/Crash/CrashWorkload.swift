@@ -41,7 +41,9 @@ public protocol CrashWorkload {
 }
 
 extension CrashWorkload {
+    /// Sectors of 4,096 bytes.
     public var sectorBytes: Int { 4096 }
 
+    /// Both states in full.
     public func difference(_ found: State, _ expected: State) -> String { "\(found) instead of \(expected)" }
 }

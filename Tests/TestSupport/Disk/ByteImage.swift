@@ -10,8 +10,10 @@ public struct ByteImage: Sendable, Equatable {
     // A missing piece is all zeros. There may be pieces beyond the end until `cut()`.
     private var pieces: [Piece?] = []
 
+    /// Creates an empty file.
     public init() {}
 
+    /// Creates a file with these bytes.
     public init(_ bytes: [UInt8]) {
         bytes.withUnsafeBytes { write($0, at: 0) }
     }

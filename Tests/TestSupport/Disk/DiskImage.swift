@@ -5,6 +5,7 @@ public struct DiskImage: Sendable {
     /// The directories.
     public var directories: Set<String>
 
+    /// Creates a disk with these files and directories.
     public init(files: [String: ByteImage] = [:], directories: Set<String> = []) {
         self.files = files
         self.directories = directories

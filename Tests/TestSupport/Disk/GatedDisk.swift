@@ -1,9 +1,9 @@
 import MakoStorage
 
 /// Files in memory with a gate at some of their calls: while it is closed, these calls wait.
-public final class GatedDisk: PassingFileSystem, @unchecked Sendable {
+package final class GatedDisk: PassingFileSystem, @unchecked Sendable {
     /// The calls that the gate stops.
-    public enum Gate: Sendable {
+    package enum Gate: Sendable {
         /// What makes some of the log durable.
         case log
         /// Syncs of the whole data file.
@@ -11,20 +11,20 @@ public final class GatedDisk: PassingFileSystem, @unchecked Sendable {
     }
 
     private let gate: Gate
-    public let inner: any FileSystem = MemoryFileSystem()
+    package let inner: any FileSystem = MemoryFileSystem()
     private let lock = Lock()
     private let change = ConditionVariable()
     private var isClosed = false
     private var passes = 0
     private var held = 0
 
-    public init(gate: Gate = .log) { self.gate = gate }
+    package init(gate: Gate = .log) { self.gate = gate }
 
     /// What comes to the gate waits from now on.
-    public func close() { lock.withLock { isClosed = true } }
+    package func close() { lock.withLock { isClosed = true } }
 
     /// Lets one through.
-    public func letOneThrough() {
+    package func letOneThrough() {
         lock.withLock {
             passes += 1
             change.broadcast()
@@ -32,7 +32,7 @@ public final class GatedDisk: PassingFileSystem, @unchecked Sendable {
     }
 
     /// Lets all through from now on.
-    public func open() {
+    package func open() {
         lock.withLock {
             isClosed = false
             change.broadcast()
@@ -40,7 +40,7 @@ public final class GatedDisk: PassingFileSystem, @unchecked Sendable {
     }
 
     /// How many wait at the gate.
-    public var waiting: Int { lock.withLock { held } }
+    package var waiting: Int { lock.withLock { held } }
 
     fileprivate func pass(_ path: String, isWholeSync: Bool) {
         let isLog = path.contains("-wal-")
@@ -53,7 +53,7 @@ public final class GatedDisk: PassingFileSystem, @unchecked Sendable {
         }
     }
 
-    public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
+    package func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
         GatedFile(disk: self, inner: try inner.open(path, mode))
     }
 }

@@ -230,6 +230,9 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
 
     // MARK: FileSystem
 
+    /// Opens a file, or creates it where the mode says so.
+    ///
+    /// - Throws: `FileError` with the code that a POSIX system has for it, or that of an injected fault.
     public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any MakoStorage.File {
         let file = try call(.open, path) { () throws(FileError) -> Int in
             if state.directories.contains(path) { throw FileError(operation: "open", path: path, code: EISDIR) }
@@ -255,6 +258,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// Removes a name. A crash may bring it back until the directory is synced.
     public func remove(_ path: String) throws(FileError) {
         try call(.remove, path) { () throws(FileError) in
             guard let file = state.names.removeValue(forKey: path) else {
@@ -265,6 +269,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// Renames a file over any other of the new name. A crash may undo it until the directory is synced.
     public func rename(_ from: String, to: String) throws(FileError) {
         try call(.rename, from) { () throws(FileError) in
             guard let file = state.names.removeValue(forKey: from) else {
@@ -276,6 +281,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// Renames a file, and fails where the new name exists.
     public func renameExclusively(_ from: String, to: String) throws(FileError) {
         try call(.rename, from) { () throws(FileError) in
             guard state.names[to] == nil else { throw FileError(operation: "rename", path: to, code: EEXIST) }
@@ -288,12 +294,14 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// The names in a directory, sorted.
     public func list(directory: String) throws(FileError) -> [String] {
         try call(.list, directory) {
             state.names.keys.filter { parentDirectory($0) == directory }.map(lastName).sorted()
         }
     }
 
+    /// Makes the changes of names in a directory durable.
     public func syncDirectory(_ path: String) throws(FileError) {
         try call(.syncDirectory, path, failing: {}) { fault in
             if case .syncLies? = fault { return }
@@ -311,6 +319,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// Whether a path is a directory, one that was created or one that has files.
     public func isDirectory(_ path: String) -> Bool {
         lock.withLock {
             state.directories.contains(path)
@@ -318,6 +327,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// Whether a path is a file or a directory.
     public func exists(_ path: String) -> Bool {
         lock.withLock { state.names[path] != nil || state.directories.contains(path) }
     }

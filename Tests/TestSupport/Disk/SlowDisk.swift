@@ -2,11 +2,11 @@ import CPlatform
 import MakoStorage
 
 /// Files in memory whose pages are as slow to read as from a device, unless they were prefetched.
-public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
+package final class SlowDisk: PassingFileSystem, @unchecked Sendable {
     private static let pageBytes: UInt64 = 4096
     private static let microseconds: UInt32 = 200
 
-    public let inner: any FileSystem = MemoryFileSystem()
+    package let inner: any FileSystem = MemoryFileSystem()
     private let lock = Lock()
     // Guarded by `lock`.
     private var isSlow = false
@@ -14,21 +14,21 @@ public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
     private var counted = Counts()
 
     /// Counts of the pages that were read since the disk is slow.
-    public struct Counts: Sendable {
+    package struct Counts: Sendable {
         /// Pages that were read.
-        public var read = 0
+        package var read = 0
         /// Those that had to be waited for.
-        public var waited = 0
+        package var waited = 0
         /// Pages that were prefetched.
-        public var requested = 0
+        package var requested = 0
         /// Calls that prefetched pages.
-        public var calls = 0
+        package var calls = 0
     }
 
-    public init() {}
+    package init() {}
 
     /// From now on pages are slow; what was counted is forgotten.
-    public func becomeSlow() {
+    package func becomeSlow() {
         lock.withLock {
             isSlow = true
             started = []
@@ -37,10 +37,10 @@ public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
     }
 
     /// The counts since the disk is slow.
-    public var counts: Counts { lock.withLock { counted } }
+    package var counts: Counts { lock.withLock { counted } }
 
     /// Pages that were prefetched and not read since.
-    public var unused: Int { lock.withLock { started.count } }
+    package var unused: Int { lock.withLock { started.count } }
 
     fileprivate func start(_ offset: UInt64, _ count: Int) {
         lock.withLock {
@@ -64,7 +64,7 @@ public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
         if waits { usleep(SlowDisk.microseconds) }
     }
 
-    public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
+    package func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
         SlowFile(disk: self, inner: try inner.open(path, mode))
     }
 }

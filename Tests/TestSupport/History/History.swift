@@ -2,20 +2,20 @@
 ///
 /// Two operations are ordered in real time when one ended before the other began, by their `Moment`s. Each thread keeps
 /// a list of its own, so that recording orders nothing.
-public struct History: Sendable {
+package struct History: Sendable {
     /// A point in real time, as a count that all threads share.
-    public typealias Moment = UInt64
+    package typealias Moment = UInt64
 
     /// A read on one snapshot: its commit number and what the keys were.
-    public struct Read: Sendable {
-        public var began: Moment
-        public var ended: Moment
+    package struct Read: Sendable {
+        package var began: Moment
+        package var ended: Moment
         /// The commit number of the snapshot.
-        public var commit: UInt64
+        package var commit: UInt64
         /// The values that it read; nil: no entry.
-        public var values: [UInt64: UInt64?]
+        package var values: [UInt64: UInt64?]
 
-        public init(began: Moment, ended: Moment, commit: UInt64, values: [UInt64: UInt64?]) {
+        package init(began: Moment, ended: Moment, commit: UInt64, values: [UInt64: UInt64?]) {
             self.began = began
             self.ended = ended
             self.commit = commit
@@ -24,27 +24,27 @@ public struct History: Sendable {
     }
 
     /// The end of a write transaction: acknowledged, unknown because of a crash or an error, or rolled back.
-    public enum Outcome: Sendable { case acknowledged, unknown, rolledBack }
+    package enum Outcome: Sendable { case acknowledged, unknown, rolledBack }
 
     /// A write transaction: the commit it built on, what it read there, what it wrote (nil: deleted).
-    public struct Write: Sendable {
-        public var began: Moment
-        public var ended: Moment
+    package struct Write: Sendable {
+        package var began: Moment
+        package var ended: Moment
         /// The number of the commit that it built on.
-        public var base: UInt64
+        package var base: UInt64
         /// The values that it read; nil: no entry.
-        public var seen: [UInt64: UInt64?]
+        package var seen: [UInt64: UInt64?]
         /// The values that it wrote; nil: deleted.
-        public var written: [UInt64: UInt64?]
+        package var written: [UInt64: UInt64?]
         /// How it ended.
-        public var outcome: Outcome
+        package var outcome: Outcome
         /// Whether it was durable when it was acknowledged.
-        public var isDurable: Bool
+        package var isDurable: Bool
         /// Whether new snapshots were to see it when it was acknowledged. One that waits for nothing may stand behind
         /// others that do.
-        public var isVisible: Bool
+        package var isVisible: Bool
 
-        public init(
+        package init(
             began: Moment, ended: Moment, base: UInt64, seen: [UInt64: UInt64?], written: [UInt64: UInt64?],
             outcome: Outcome, isDurable: Bool, isVisible: Bool = true
         ) {
@@ -60,18 +60,18 @@ public struct History: Sendable {
     }
 
     /// The commit number before the first write.
-    public var start: UInt64
+    package var start: UInt64
     /// The values of the keys before the first write.
-    public var initial: [UInt64: UInt64]
+    package var initial: [UInt64: UInt64]
     /// All reads on snapshots.
-    public var reads: [Read] = []
+    package var reads: [Read] = []
     /// All write transactions.
-    public var writes: [Write] = []
+    package var writes: [Write] = []
 
     /// - Parameters:
     ///   - start: the commit number before the first write.
     ///   - initial: what the keys were then.
-    public init(start: UInt64, initial: [UInt64: UInt64]) {
+    package init(start: UInt64, initial: [UInt64: UInt64]) {
         self.start = start
         self.initial = initial
     }
@@ -82,7 +82,7 @@ public struct History: Sendable {
     /// - Each read, in a snapshot or in a transaction, is the state of its commit number.
     /// - Who begins after another has ended sees what that one saw or committed: real-time order.
     /// - Values that were rolled back are never visible.
-    public func contradictions() -> [String] {
+    package func contradictions() -> [String] {
         var found: [String] = []
         var states = [initial]
         let made = writes.filter { $0.outcome != .rolledBack }.sorted { $0.base < $1.base }
@@ -120,7 +120,7 @@ public struct History: Sendable {
     }
 
     /// The state of a commit number, as the writes give it; nil when there is no such commit.
-    public func state(at commit: UInt64) -> [UInt64: UInt64]? {
+    package func state(at commit: UInt64) -> [UInt64: UInt64]? {
         var state = initial
         var number = start
         for write in writes.filter({ $0.outcome != .rolledBack }).sorted(by: { $0.base < $1.base }) {

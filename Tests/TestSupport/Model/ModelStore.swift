@@ -1,34 +1,34 @@
 import MakoStorage
 
 /// A key of either kind of tree.
-public enum ModelKey: Hashable, Sendable {
+package enum ModelKey: Hashable, Sendable {
     case integer(UInt64)
     case bytes([UInt8])
 }
 
 /// A tree as a sorted map.
-public enum ModelTree: Sendable, Equatable {
+package enum ModelTree: Sendable, Equatable {
     case integers(SortedMap<UInt64>)
     case bytes(SortedMap<ByteKey>)
 
-    public init(_ keys: KeyKind) {
+    package init(_ keys: KeyKind) {
         self = keys == .integer ? .integers(SortedMap()) : .bytes(SortedMap())
     }
 
     /// The kind of its keys.
-    public var kind: KeyKind {
+    package var kind: KeyKind {
         if case .integers = self { .integer } else { .bytes }
     }
 
     /// The number of its entries.
-    public var count: Int {
+    package var count: Int {
         switch self {
         case .integers(let map): map.count
         case .bytes(let map): map.count
         }
     }
 
-    public subscript(key: ModelKey) -> [UInt8]? {
+    package subscript(key: ModelKey) -> [UInt8]? {
         switch (self, key) {
         case (.integers(let map), .integer(let key)): map[key]
         case (.bytes(let map), .bytes(let key)): map[ByteKey(key)]
@@ -37,7 +37,7 @@ public enum ModelTree: Sendable, Equatable {
     }
 
     /// Whether a key comes behind all others.
-    public func isBehind(_ key: ModelKey) -> Bool {
+    package func isBehind(_ key: ModelKey) -> Bool {
         switch (self, key) {
         case (.integers(let map), .integer(let key)): map.keys.last.map { $0 < key } ?? true
         case (.bytes(let map), .bytes(let key)): map.keys.last.map { $0 < ByteKey(key) } ?? true
@@ -45,7 +45,7 @@ public enum ModelTree: Sendable, Equatable {
         }
     }
 
-    public mutating func put(_ value: [UInt8], for key: ModelKey) {
+    package mutating func put(_ value: [UInt8], for key: ModelKey) {
         switch (self, key) {
         case (.integers(var map), .integer(let key)):
             self = .integers(SortedMap())  // Gives the map's storage up, so that the change copies nothing.
@@ -59,7 +59,7 @@ public enum ModelTree: Sendable, Equatable {
         }
     }
 
-    public mutating func delete(_ key: ModelKey) -> Bool {
+    package mutating func delete(_ key: ModelKey) -> Bool {
         switch (self, key) {
         case (.integers(var map), .integer(let key)):
             self = .integers(SortedMap())
@@ -73,13 +73,13 @@ public enum ModelTree: Sendable, Equatable {
         }
     }
 
-    public mutating func delete(_ range: ClosedRange<UInt64>) -> Int {
+    package mutating func delete(_ range: ClosedRange<UInt64>) -> Int {
         guard case .integers(var map) = self else { return 0 }
         defer { self = .integers(map) }
         return map.delete(range)
     }
 
-    public mutating func delete(from first: [UInt8], to end: [UInt8]?) -> Int {
+    package mutating func delete(from first: [UInt8], to end: [UInt8]?) -> Int {
         guard case .bytes(var map) = self else { return 0 }
         defer { self = .bytes(map) }
         return map.delete(from: ByteKey(first), to: end.map { ByteKey($0) })
@@ -87,52 +87,52 @@ public enum ModelTree: Sendable, Equatable {
 }
 
 /// The expected content of a store, as plain Swift values: a copy of it is a snapshot or a savepoint.
-public struct ModelStore: Sendable, Equatable {
+package struct ModelStore: Sendable, Equatable {
     /// The trees by their names.
-    public private(set) var trees: [String: ModelTree] = [:]
+    package private(set) var trees: [String: ModelTree] = [:]
     /// Of an encrypted store: which of `TestKeys` opens it.
-    public var keyNumber = 0
+    package var keyNumber = 0
 
-    public init() {}
+    package init() {}
 
-    public mutating func createTree(_ name: String, _ keys: KeyKind) { trees[name] = ModelTree(keys) }
+    package mutating func createTree(_ name: String, _ keys: KeyKind) { trees[name] = ModelTree(keys) }
 
     mutating func createTree(_ name: String, holding tree: ModelTree) { trees[name] = tree }
 
-    public mutating func renameTree(_ name: String, to other: String) {
+    package mutating func renameTree(_ name: String, to other: String) {
         guard let tree = trees.removeValue(forKey: name) else { return }
         trees[other] = tree
     }
 
-    public mutating func dropTree(_ name: String) { trees[name] = nil }
+    package mutating func dropTree(_ name: String) { trees[name] = nil }
 
-    public mutating func put(_ value: [UInt8], for key: ModelKey, in tree: String) {
+    package mutating func put(_ value: [UInt8], for key: ModelKey, in tree: String) {
         trees[tree]?.put(value, for: key)
     }
 
     /// Whether the key was new.
-    public mutating func insert(_ value: [UInt8], for key: ModelKey, in tree: String) -> Bool {
+    package mutating func insert(_ value: [UInt8], for key: ModelKey, in tree: String) -> Bool {
         guard trees[tree]?[key] == nil else { return false }
         trees[tree]?.put(value, for: key)
         return true
     }
 
-    public mutating func delete(_ key: ModelKey, in tree: String) -> Bool { trees[tree]?.delete(key) ?? false }
+    package mutating func delete(_ key: ModelKey, in tree: String) -> Bool { trees[tree]?.delete(key) ?? false }
 
-    public mutating func delete(_ range: ClosedRange<UInt64>, in tree: String) -> Int {
+    package mutating func delete(_ range: ClosedRange<UInt64>, in tree: String) -> Int {
         trees[tree]?.delete(range) ?? 0
     }
 
-    public mutating func delete(from first: [UInt8], to end: [UInt8]?, in tree: String) -> Int {
+    package mutating func delete(from first: [UInt8], to end: [UInt8]?, in tree: String) -> Int {
         trees[tree]?.delete(from: first, to: end) ?? 0
     }
 
-    public mutating func deleteAll(in tree: String) {
+    package mutating func deleteAll(in tree: String) {
         if let kind = trees[tree]?.kind { trees[tree] = ModelTree(kind) }
     }
 
     /// How this model differs from another, in a few words; nil when they are equal.
-    public func difference(from other: ModelStore) -> String? {
+    package func difference(from other: ModelStore) -> String? {
         if self == other { return nil }
         let names = Set(trees.keys).symmetricDifference(other.trees.keys)
         if let name = names.min() { return "tree \(name) is only on one side" }

@@ -1,18 +1,18 @@
 import CPlatform
 
 /// A dictionary in the order of its keys: the plainest thing a tree can be compared with.
-public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where Key: Hashable {
+package struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where Key: Hashable {
     /// The keys, ascending.
-    public private(set) var keys: [Key] = []
+    package private(set) var keys: [Key] = []
     /// The values, in the order of their keys.
-    public private(set) var values: [[UInt8]] = []
+    package private(set) var values: [[UInt8]] = []
 
-    public init() {}
+    package init() {}
 
-    public var count: Int { keys.count }
+    package var count: Int { keys.count }
 
     /// The first position whose key is not less than `key`.
-    public func position(of key: Key) -> Int {
+    package func position(of key: Key) -> Int {
         var low = 0
         var high = keys.count
         while low < high {
@@ -22,12 +22,12 @@ public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where K
         return low
     }
 
-    public subscript(key: Key) -> [UInt8]? {
+    package subscript(key: Key) -> [UInt8]? {
         let position = position(of: key)
         return position < keys.count && keys[position] == key ? values[position] : nil
     }
 
-    public mutating func put(_ value: [UInt8], for key: Key) {
+    package mutating func put(_ value: [UInt8], for key: Key) {
         let position = position(of: key)
         if position < keys.count, keys[position] == key {
             values[position] = value
@@ -38,7 +38,7 @@ public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where K
     }
 
     /// Whether the key was there.
-    public mutating func delete(_ key: Key) -> Bool {
+    package mutating func delete(_ key: Key) -> Bool {
         let position = position(of: key)
         guard position < keys.count, keys[position] == key else { return false }
         keys.remove(at: position)
@@ -47,7 +47,7 @@ public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where K
     }
 
     /// How many entries went.
-    public mutating func delete(_ range: ClosedRange<Key>) -> Int {
+    package mutating func delete(_ range: ClosedRange<Key>) -> Int {
         let first = position(of: range.lowerBound)
         var last = position(of: range.upperBound)
         if last < keys.count, keys[last] == range.upperBound { last += 1 }
@@ -57,7 +57,7 @@ public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where K
     }
 
     /// How many entries went: those from `first` up to below `end`, or all from there on.
-    public mutating func delete(from first: Key, to end: Key?) -> Int {
+    package mutating func delete(from first: Key, to end: Key?) -> Int {
         let start = position(of: first)
         let stop = max(start, end.map { position(of: $0) } ?? keys.count)
         keys.removeSubrange(start..<stop)
@@ -65,9 +65,9 @@ public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where K
         return stop - start
     }
 
-    public mutating func deleteAll() { self = SortedMap() }
+    package mutating func deleteAll() { self = SortedMap() }
 
-    public static func == (left: SortedMap, right: SortedMap) -> Bool {
+    package static func == (left: SortedMap, right: SortedMap) -> Bool {
         left.keys == right.keys && left.values.elementsEqual(right.values, by: haveSameBytes)
     }
 }
@@ -84,15 +84,15 @@ func haveSameBytes(_ left: [UInt8], _ right: [UInt8]) -> Bool {
 }
 
 /// A key of a byte tree: ordered as unsigned bytes, a prefix before what it begins.
-public struct ByteKey: Comparable, Hashable, Sendable {
+package struct ByteKey: Comparable, Hashable, Sendable {
     /// The bytes of the key.
-    public var bytes: [UInt8]
+    package var bytes: [UInt8]
 
-    public init(_ bytes: [UInt8]) { self.bytes = bytes }
+    package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    public init(_ text: String) { bytes = [UInt8](text.utf8) }
+    package init(_ text: String) { bytes = [UInt8](text.utf8) }
 
-    public static func < (left: ByteKey, right: ByteKey) -> Bool {
+    package static func < (left: ByteKey, right: ByteKey) -> Bool {
         left.bytes.lexicographicallyPrecedes(right.bytes)
     }
 }

@@ -2,7 +2,7 @@ import MakoStorage
 
 extension ModelStore {
     /// Everything a snapshot shows, read by cursors.
-    public init(reading snapshot: Snapshot) throws {
+    package init(reading snapshot: Snapshot) throws {
         self.init()
         for info in snapshot.trees {
             let tree = try ModelTree(reading: info.tree, of: snapshot)
@@ -17,7 +17,7 @@ extension ModelStore {
 }
 
 extension ModelTree {
-    public init(reading tree: Tree, of snapshot: Snapshot) throws {
+    package init(reading tree: Tree, of snapshot: Snapshot) throws {
         var cursor = try snapshot.cursor(in: tree)
         var isThere = try cursor.first()
         switch tree.keys {
@@ -78,8 +78,8 @@ extension ModelTree {
 }
 
 /// A difference between a store and its model.
-public struct Disagreement: Error, CustomStringConvertible {
-    public var description: String
+package struct Disagreement: Error, CustomStringConvertible {
+    package var description: String
 
-    public init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.description = description }
 }

@@ -1,19 +1,19 @@
 /// Explores every state that the protocol can reach, breadth first, and looks for one that breaks a promise.
-public struct ProtocolExplorer: Sendable {
+package struct ProtocolExplorer: Sendable {
     /// The result of an exploration.
-    public struct Report: Sendable, CustomStringConvertible {
+    package struct Report: Sendable, CustomStringConvertible {
         /// Different states that were reached.
-        public var states = 0
+        package var states = 0
         /// Steps from one state to another.
-        public var steps = 0
+        package var steps = 0
         /// Crashes that were recovered from: one for each state and each outcome of pending writes.
-        public var crashes = 0
+        package var crashes = 0
         /// The broken promise, and the steps that lead to it.
-        public var failure: String?
+        package var failure: String?
         /// The steps to the broken promise.
-        public var trace: [String] = []
+        package var trace: [String] = []
 
-        public var description: String {
+        package var description: String {
             let figures = "\(states) states, \(steps) steps, \(crashes) crashes"
             guard let failure else { return "\(figures), nothing wrong" }
             return "\(figures); \(failure):\n" + trace.map { "  \($0)" }.joined(separator: "\n")
@@ -21,7 +21,7 @@ public struct ProtocolExplorer: Sendable {
     }
 
     /// - Parameter change: a rule to be broken.
-    public static func run(_ size: ProtocolSize = ProtocolSize(), change: ProtocolChange? = nil) -> Report {
+    package static func run(_ size: ProtocolSize = ProtocolSize(), change: ProtocolChange? = nil) -> Report {
         let rules = ProtocolRules(size: size, change: change)
         var report = Report()
         let start = ProtocolState()

@@ -1,5 +1,5 @@
 /// A rule of the protocol that is changed, to see whether the model notices.
-public enum ProtocolChange: String, CaseIterable, Sendable {
+package enum ProtocolChange: String, CaseIterable, Sendable {
     case publishBeforeSync = "commits are published before the log is synced"
     case acknowledgeBeforeSync = "commits are acknowledged before the log is synced"
     case scanBeforePublish = "the registry is looked at before the new version is published"
@@ -19,15 +19,15 @@ public enum ProtocolChange: String, CaseIterable, Sendable {
 }
 
 /// How much happens in a run of the model.
-public struct ProtocolSize: Sendable {
+package struct ProtocolSize: Sendable {
     /// Commits and rollbacks of both writers together.
-    public var transactions: Int
+    package var transactions: Int
     /// The number of snapshots that each reader takes.
-    public var readsPerReader: Int
+    package var readsPerReader: Int
     /// The number of checkpoints.
-    public var checkpoints: Int
+    package var checkpoints: Int
 
-    public init(transactions: Int = 3, readsPerReader: Int = 1, checkpoints: Int = 2) {
+    package init(transactions: Int = 3, readsPerReader: Int = 1, checkpoints: Int = 2) {
         self.transactions = transactions
         self.readsPerReader = readsPerReader
         self.checkpoints = checkpoints

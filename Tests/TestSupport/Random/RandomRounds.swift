@@ -5,14 +5,14 @@ import MakoStorage
 /// A round ends with a power cut at any of its moments, often with another one in the recovery after it; or the disk
 /// fails at some call, after which the open database must show a consistent state, and the process or the machine ends;
 /// or it just closes.
-public enum RandomRounds<Workload: RandomWorkload> {
+package enum RandomRounds<Workload: RandomWorkload> {
     typealias State = Workload.Session.State
 
     private struct Unusable: Error {}
 
     /// Runs one seed. A failure is a `Disagreement` that names the seed.
     @discardableResult
-    public static func run(
+    package static func run(
         seed: UInt64, rounds: Int = 3, steps: Int = 12, log: StepLog = .silent
     ) throws -> RandomTotals {
         var totals = RandomTotals(seeds: 1)
@@ -150,16 +150,16 @@ public enum RandomRounds<Workload: RandomWorkload> {
 
 extension RoundPlan {
     /// The database of every workload.
-    public static let path = "d/store.mako"
+    package static let path = "d/store.mako"
 }
 
 /// An error that can say whether it names what a failing disk did, or that the store took no more writes after it.
-public protocol DiskFailure: Error {
+package protocol DiskFailure: Error {
     var isDiskFailure: Bool { get }
 }
 
 extension StorageError: DiskFailure {
-    public var isDiskFailure: Bool {
+    package var isDiskFailure: Bool {
         switch self {
         case .io, .diskFull, .readOnly: true
         default: false

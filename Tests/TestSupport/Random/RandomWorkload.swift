@@ -1,7 +1,7 @@
 import MakoStorage
 
 /// Work drawn at random from a seed, beside a plain model of what it must leave: what `RandomRounds` runs on failing disks.
-public protocol RandomWorkload {
+package protocol RandomWorkload {
     associatedtype Session: RandomSession
 
     /// The name by which a failure is repeated.
@@ -26,7 +26,7 @@ public protocol RandomWorkload {
 }
 
 extension RandomWorkload {
-    public static func openAgain(
+    package static func openAgain(
         on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<Session.State>
     ) -> AnyObject? {
         try? Store(at: RoundPlan.path, options: plan.options(disk))
@@ -34,7 +34,7 @@ extension RandomWorkload {
 }
 
 /// The life of one process: it opens, works and perhaps closes.
-public protocol RandomSession: AnyObject {
+package protocol RandomSession: AnyObject {
     associatedtype State
 
     /// The states that a crash may leave at each moment.
@@ -56,26 +56,26 @@ public protocol RandomSession: AnyObject {
 }
 
 /// The random choices for one round, made before it begins.
-public struct RoundPlan: Sendable {
+package struct RoundPlan: Sendable {
     /// The seed of everything that the round draws.
-    public let seed: UInt64
+    package let seed: UInt64
     /// The number of steps.
-    public var steps: Int
+    package var steps: Int
     /// The size of a log segment.
-    public var logSegmentBytes: Int
+    package var logSegmentBytes: Int
     /// The cache budget of the store.
-    public var cacheBytes: Int
+    package var cacheBytes: Int
     /// The sector size of the disk.
-    public var sectorBytes: Int
+    package var sectorBytes: Int
     /// Whether a call to the disk is going to fail.
-    public var diskFails = false
+    package var diskFails = false
     /// Whether a sync is going to report success and make nothing durable; a later one will confess.
-    public var diskLies = false
+    package var diskLies = false
     /// Where the steps are printed.
-    public let log: StepLog
+    package let log: StepLog
     private let openings = Counter()
 
-    public init(seed: UInt64, steps: Int, log: StepLog = .silent) {
+    package init(seed: UInt64, steps: Int, log: StepLog = .silent) {
         self.seed = seed
         self.steps = steps
         self.log = log
@@ -86,7 +86,7 @@ public struct RoundPlan: Sendable {
     }
 
     /// Returns the options that open a store of this round on a disk.
-    public func options(_ disk: SimulatedDisk) -> StoreOptions {
+    package func options(_ disk: SimulatedDisk) -> StoreOptions {
         var options = StoreOptions()
         options.fileSystem = disk
         options.background = .manual
@@ -111,21 +111,21 @@ extension RoundPlan {
 }
 
 /// Prints a line per step, to analyse a failure.
-public struct StepLog: Sendable {
+package struct StepLog: Sendable {
     /// Prints nothing.
-    public static let silent = StepLog(isOn: false)
+    package static let silent = StepLog(isOn: false)
     /// Prints each step.
-    public static let printed = StepLog(isOn: true)
+    package static let printed = StepLog(isOn: true)
     /// Whether steps are printed.
-    public let isOn: Bool
+    package let isOn: Bool
 
     /// Prints a line if it is on.
-    public func callAsFunction(_ line: @autoclosure () -> String) {
+    package func callAsFunction(_ line: @autoclosure () -> String) {
         if isOn { print(line()) }
     }
 }
 
 extension SplitMix {
     /// Returns one of the choices, each with the same probability.
-    public mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
+    package mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
 }

@@ -2,17 +2,17 @@ import MakoStorage
 
 /// Runs a script again and again, each time with a fault at another call, and looks whether the store keeps its
 /// word: a typed error, what was acknowledged still there, in the open store and after opening it again.
-public struct FaultRunner {
+package struct FaultRunner {
     /// The result of the runs.
-    public struct Report: Sendable, CustomStringConvertible {
+    package struct Report: Sendable, CustomStringConvertible {
         /// Runs of the script.
-        public var runs = 0
+        package var runs = 0
         /// Runs in which an error reached the caller.
-        public var surfaced = 0
+        package var surfaced = 0
         /// The broken promises, each with its place in the script.
-        public var failures: [String] = []
+        package var failures: [String] = []
 
-        public var description: String { "\(runs) runs, \(surfaced) with an error, \(failures.count) failures" }
+        package var description: String { "\(runs) runs, \(surfaced) with an error, \(failures.count) failures" }
     }
 
     private let script: Script
@@ -23,7 +23,7 @@ public struct FaultRunner {
     private var report = Report()
 
     /// - Parameter limit: at most so many runs, spread evenly over the calls.
-    public static func run(
+    package static func run(
         _ script: Script, faults: [Fault], limit: Int = .max, seed: UInt64 = 1
     ) throws -> Report {
         var runner = FaultRunner(script: script, seed: seed)
@@ -48,7 +48,7 @@ public struct FaultRunner {
     /// - Parameters:
     ///   - image: what the disk holds before.
     ///   - model: what the store on it holds.
-    public static func runOnce(
+    package static func runOnce(
         _ script: Script, faults: [Int: Fault], on image: DiskImage = DiskImage(),
         from model: ModelStore = ModelStore(),
         seed: UInt64

@@ -4,9 +4,9 @@ import MakoStorage
 ///
 /// Acknowledged commits may be lost then. But the store must show a state that it went through, and report everything
 /// else as an error.
-public enum LyingRun {
+package enum LyingRun {
     /// - Parameter limit: at most so many syncs, spread evenly.
-    public static func run(_ script: Script, limit: Int = .max, seed: UInt64 = 1) throws -> FaultRunner.Report {
+    package static func run(_ script: Script, limit: Int = .max, seed: UInt64 = 1) throws -> FaultRunner.Report {
         let healthy = SimulatedDisk(seed: seed, sectorBytes: script.sectorBytes)
         try ScriptRun(script, on: healthy, seed: seed).run()
         let syncs = healthy.callLog.indices.filter {

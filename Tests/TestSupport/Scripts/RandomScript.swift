@@ -2,7 +2,7 @@ import MakoStorage
 
 extension Script {
     /// A random workload over trees that may exist already: `trees` is kept up to date.
-    public static func random(
+    package static func random(
         seed: UInt64, steps count: Int, trees: inout [String: KeyKind], name: String = "random",
         cipher: Encryption.Cipher? = nil
     ) -> Script {

@@ -37,39 +37,39 @@ import MakoStorage
 ///     verify
 ///
 /// In a byte tree a number is a key by its digits. `#` begins a comment.
-public struct Script: Sendable {
+package struct Script: Sendable {
     /// The name for reports.
-    public var name: String
+    package var name: String
     /// The steps, in order.
-    public var steps: [ScriptStep]
+    package var steps: [ScriptStep]
     /// The size of a log segment.
-    public var logSegmentBytes = 64 << 10
+    package var logSegmentBytes = 64 << 10
     /// The cache budget of the store.
-    public var cacheBytes = 4 << 20
+    package var cacheBytes = 4 << 20
     /// The sector size of the disk.
-    public var sectorBytes = 4096
+    package var sectorBytes = 4096
     /// Snapshots that are older may be ended, and a check of such a one accepts that.
-    public var snapshotAgeLimit: Duration?
+    package var snapshotAgeLimit: Duration?
     /// Nil: the default reserve.
-    public var diskReserveBytes: Int?
+    package var diskReserveBytes: Int?
     /// Nil: the store is not encrypted.
-    public var cipher: Encryption.Cipher?
+    package var cipher: Encryption.Cipher?
     /// Whether steps that make no sense, such as a change of a missing tree, are skipped: for generated scripts.
-    public var isLenient = false
+    package var isLenient = false
 
-    public init(name: String, steps: [ScriptStep]) {
+    package init(name: String, steps: [ScriptStep]) {
         self.name = name
         self.steps = steps
     }
 
     /// Whether this build can run it.
-    public var isPossible: Bool { cipher == nil || Encryption.isAvailable }
+    package var isPossible: Bool { cipher == nil || Encryption.isAvailable }
 
     /// Whether time plays a part.
-    public var isTimed: Bool { steps.contains { if case .tick = $0 { true } else { false } } }
+    package var isTimed: Bool { steps.contains { if case .tick = $0 { true } else { false } } }
 
     /// Parses a script; an unknown line is named in the error.
-    public init(name: String, _ text: String) throws {
+    package init(name: String, _ text: String) throws {
         self.init(name: name, steps: [])
         for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let words = line.prefix { $0 != "#" }.split(separator: " ").map(String.init)
@@ -103,7 +103,7 @@ public struct Script: Sendable {
 }
 
 /// A step of a script.
-public enum ScriptStep: Sendable, Hashable {
+package enum ScriptStep: Sendable, Hashable {
     case tree(String, KeyKind, keyBytes: Int, options: TreeOptions = [])
     case rename(String, String)
     case drop(String)
@@ -230,12 +230,12 @@ public enum ScriptStep: Sendable, Hashable {
 }
 
 /// Which keys a step touches, in which order.
-public enum KeyRange: Sendable, Hashable {
+package enum KeyRange: Sendable, Hashable {
     case steps(from: UInt64, through: UInt64, by: UInt64)
     case random(count: Int, below: UInt64)
 
     /// Reads `5`, `1..9`, `9..1/2` or `?20:1000`.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         if text.hasPrefix("?") {
             let parts = text.dropFirst().split(separator: ":")
             guard parts.count == 2, let count = Int(parts[0]), let bound = UInt64(parts[1]), bound > 0 else {
@@ -254,7 +254,7 @@ public enum KeyRange: Sendable, Hashable {
     }
 
     /// The keys in their order; random ones by the seed.
-    public func keys(seed: UInt64) -> [UInt64] {
+    package func keys(seed: UInt64) -> [UInt64] {
         switch self {
         case .steps(let first, let last, let stride):
             if first <= last { return Array(Swift.stride(from: first, through: last, by: Int(stride))) }
@@ -267,13 +267,13 @@ public enum KeyRange: Sendable, Hashable {
 }
 
 /// How long a value is, and whether it can be compressed.
-public struct ValueShape: Sendable, Hashable {
+package struct ValueShape: Sendable, Hashable {
     /// The length of the value.
-    public var bytes: Int
+    package var bytes: Int
     /// Whether the value compresses well.
-    public var isCompressible: Bool
+    package var isCompressible: Bool
 
-    public init(bytes: Int, isCompressible: Bool = false) {
+    package init(bytes: Int, isCompressible: Bool = false) {
         self.bytes = bytes
         self.isCompressible = isCompressible
     }
@@ -284,7 +284,7 @@ public struct ValueShape: Sendable, Hashable {
     }
 
     /// A value of this shape that differs from those of other seeds.
-    public func value(seed: UInt64) -> [UInt8] {
+    package func value(seed: UInt64) -> [UInt8] {
         guard bytes > 0 else { return [] }
         var random = SplitMix(seed: seed)
         if isCompressible {

@@ -1,14 +1,14 @@
 import MakoStorage
 
 /// A workload in a file of its own.
-public struct ScriptFile: Sendable {
+package struct ScriptFile: Sendable {
     /// The file's name without its ending, with spaces for dashes.
-    public var name: String
+    package var name: String
     /// The script.
-    public var text: String
+    package var text: String
 
     /// The files that end in `.test` in a folder, by name.
-    public static func all(in folder: String) throws -> [ScriptFile] {
+    package static func all(in folder: String) throws -> [ScriptFile] {
         let system = POSIXFileSystem()
         return try system.list(directory: folder).filter { $0.hasSuffix(".test") }.map { name in
             let file = try system.open(folder + "/" + name, .readOnly)

@@ -4,19 +4,19 @@ import MakoStorage
 ///
 /// The run knows at every moment which states of the store a crash may leave: those from the last commit that was
 /// acknowledged as durable to the last that was begun. The disk notes it with each crash point.
-public final class ScriptRun {
+package final class ScriptRun {
     /// A span of `states`: what may be found after a crash.
-    public typealias Span = CrashSpan
+    package typealias Span = CrashSpan
 
     /// The data file of every run.
-    public static let path = "d/store.mako"
+    package static let path = "d/store.mako"
 
     /// The disk below the store.
-    public let disk: SimulatedDisk
+    package let disk: SimulatedDisk
     /// The script that is run.
-    public let script: Script
+    package let script: Script
     /// The store's content after each commit, the first before any.
-    public let history: CrashHistory<ModelStore>
+    package let history: CrashHistory<ModelStore>
     private var store: Store?
     private var model: ModelStore
     /// A backup, and what was made since.
@@ -43,9 +43,9 @@ public final class ScriptRun {
     /// When the `async` commits that are in memory only must be durable, the first of them.
     private var due: Duration?
     /// Whether the run verifies; runs on a failing disk compare only, since a finding there is an answer.
-    public var verifies = true
+    package var verifies = true
 
-    public init(_ script: Script, on disk: SimulatedDisk, from model: ModelStore = ModelStore(), seed: UInt64 = 1) {
+    package init(_ script: Script, on disk: SimulatedDisk, from model: ModelStore = ModelStore(), seed: UInt64 = 1) {
         self.script = script
         self.disk = disk
         self.model = model
@@ -56,7 +56,7 @@ public final class ScriptRun {
     }
 
     /// Returns the options that open a script's store on a disk.
-    public static func options(
+    package static func options(
         _ script: Script, on disk: SimulatedDisk, seed: UInt64 = 1, key: Int = 0
     ) -> StoreOptions {
         var options = StoreOptions()
@@ -73,17 +73,17 @@ public final class ScriptRun {
     }
 
     /// The store's content after each commit.
-    public var states: [ModelStore] { history.states }
+    package var states: [ModelStore] { history.states }
 
     /// The spans that `disk.tag` refers to.
-    public var spans: [Span] { history.spans }
+    package var spans: [Span] { history.spans }
 
     /// The present span.
-    public var span: Span { history.span }
+    package var span: Span { history.span }
 
     /// Runs all steps, then verifies and closes. A store that does not do what the model does is a `Disagreement`;
     /// what the store throws is passed on.
-    public func run(closing: Bool = true) throws {
+    package func run(closing: Bool = true) throws {
         try open()
         var rest = script.steps[...]
         while let step = rest.popFirst() {
@@ -101,13 +101,13 @@ public final class ScriptRun {
     }
 
     /// Compares and verifies the open store, then closes it.
-    public func finish() throws {
+    package func finish() throws {
         try checkAll()
         try close()
     }
 
     /// Compares the open store and every held snapshot with the model, and verifies.
-    public func checkAll() throws {
+    package func checkAll() throws {
         for name in kept.keys.sorted() { try check(name) }
         kept = [:]
         for name in readers.keys.sorted() { try read(name) }
@@ -116,7 +116,7 @@ public final class ScriptRun {
     }
 
     /// The content of the open store, nil when none is open.
-    public func visible() throws -> ModelStore? {
+    package func visible() throws -> ModelStore? {
         guard let store else { return nil }
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
@@ -126,10 +126,10 @@ public final class ScriptRun {
     }
 
     /// Makes the model's present state this one, after a failure that left it open what happened.
-    public func settle(on state: ModelStore) { model = state }
+    package func settle(on state: ModelStore) { model = state }
 
     /// Drops the store as the death of the machine does: further calls of the store have no effect.
-    public func abandon() {
+    package func abandon() {
         disk.cutPower()
         kept = [:]
         readers = [:]
@@ -137,7 +137,7 @@ public final class ScriptRun {
     }
 
     /// Releases the held snapshots and closes the store.
-    public func close() throws {
+    package func close() throws {
         kept = [:]
         let closing = store
         store = nil
@@ -145,7 +145,7 @@ public final class ScriptRun {
     }
 
     /// The open store, nil when none is open.
-    public var openStore: Store? { store }
+    package var openStore: Store? { store }
 
     // MARK: Steps
 
@@ -511,7 +511,7 @@ public final class ScriptRun {
     }
 
     /// The digits of a number, behind so many equal bytes that the key has this length.
-    public static func bytes(_ number: UInt64, length: Int) -> [UInt8] {
+    package static func bytes(_ number: UInt64, length: Int) -> [UInt8] {
         let digits = String(number)
         let text = String(repeating: "0", count: max(0, 6 - digits.count)) + digits
         return [UInt8](repeating: UInt8(ascii: "p"), count: max(0, length - text.utf8.count)) + Array(text.utf8)

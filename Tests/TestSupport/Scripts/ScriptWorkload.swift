@@ -1,26 +1,26 @@
 import MakoStorage
 
 /// A script of the storage engine, for `CrashRunner`.
-public struct ScriptWorkload: CrashWorkload {
+package struct ScriptWorkload: CrashWorkload {
     /// The script that is run.
-    public let script: Script
+    package let script: Script
     private let seed: UInt64
 
-    public init(_ script: Script, seed: UInt64 = 1) {
+    package init(_ script: Script, seed: UInt64 = 1) {
         self.script = script
         self.seed = seed
     }
 
-    public var sectorBytes: Int { script.sectorBytes }
+    package var sectorBytes: Int { script.sectorBytes }
 
-    public func run(on disk: SimulatedDisk) throws -> CrashHistory<ModelStore> {
+    package func run(on disk: SimulatedDisk) throws -> CrashHistory<ModelStore> {
         let run = ScriptRun(script, on: disk, seed: seed)
         try run.run()
         return run.history
     }
 
     /// Opens the store, reads everything, verifies and closes.
-    public func recover(on disk: SimulatedDisk, served: () -> Void) throws -> ModelStore {
+    package func recover(on disk: SimulatedDisk, served: () -> Void) throws -> ModelStore {
         let (store, key) = try TestKeys.open(
             with: disk.exists(ScriptRun.path) ? keys : [0], script.cipher,
             ScriptRun.options(script, on: disk, seed: seed &+ 77)
@@ -52,14 +52,14 @@ public struct ScriptWorkload: CrashWorkload {
         }
     }
 
-    public func difference(_ found: ModelStore, _ expected: ModelStore) -> String {
+    package func difference(_ found: ModelStore, _ expected: ModelStore) -> String {
         found.difference(from: expected) ?? "it opens with key \(found.keyNumber), not \(expected.keyNumber)"
     }
 }
 
 extension CrashRunner {
     /// Runs a script of the storage engine.
-    public static func run(_ script: Script, seed: UInt64 = 1, effort: Effort) throws -> CrashReport {
+    package static func run(_ script: Script, seed: UInt64 = 1, effort: Effort) throws -> CrashReport {
         try run(ScriptWorkload(script, seed: seed), seed: seed, effort: effort)
     }
 }

@@ -1,11 +1,11 @@
 import MakoStorage
 
 /// Random workloads of the storage engine: trees, transactions, savepoints, snapshots, checkpoints, against sorted maps.
-public enum StoreWorkload: RandomWorkload {
-    public static let name = "store"
-    public static var empty: ModelStore { ModelStore() }
+package enum StoreWorkload: RandomWorkload {
+    package static let name = "store"
+    package static var empty: ModelStore { ModelStore() }
 
-    public static func session(on disk: SimulatedDisk, from state: ModelStore, plan: RoundPlan) -> StoreSession {
+    package static func session(on disk: SimulatedDisk, from state: ModelStore, plan: RoundPlan) -> StoreSession {
         session(on: disk, from: state, plan: plan, cipher: nil)
     }
 
@@ -22,7 +22,7 @@ public enum StoreWorkload: RandomWorkload {
         return StoreSession(run, plan.log)
     }
 
-    public static func recover(
+    package static func recover(
         on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<ModelStore>
     ) throws -> ModelStore? {
         try recover(on: disk, plan: plan, among: states, cipher: nil)
@@ -59,7 +59,7 @@ public enum StoreWorkload: RandomWorkload {
 }
 
 /// One process of a random run: a script that was drawn.
-public final class StoreSession: RandomSession {
+package final class StoreSession: RandomSession {
     private let run: ScriptRun
 
     fileprivate init(_ run: ScriptRun, _ log: StepLog) {
@@ -67,17 +67,17 @@ public final class StoreSession: RandomSession {
         for step in run.script.steps { log("\(step)") }
     }
 
-    public var history: CrashHistory<ModelStore> { run.history }
-    public var operations: Int { run.script.steps.count }
-    public func close() throws { try run.close() }
-    public func abandon() { run.abandon() }
+    package var history: CrashHistory<ModelStore> { run.history }
+    package var operations: Int { run.script.steps.count }
+    package func close() throws { try run.close() }
+    package func abandon() { run.abandon() }
 
-    public func work() throws {
+    package func work() throws {
         try run.run(closing: false)
         try run.checkAll()
     }
 
-    public func shows(_ states: ArraySlice<ModelStore>) throws -> Bool {
+    package func shows(_ states: ArraySlice<ModelStore>) throws -> Bool {
         guard let found = try run.visible() else { return true }
         return states.contains(found)
     }
