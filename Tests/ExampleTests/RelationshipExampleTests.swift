@@ -49,7 +49,7 @@ enum RelationshipExample {
         for member in try team.members.load() { print(member.name) }
         let old = try team.members.query().where(\.age > 30).orderBy(\.name).fetch()
         // EXAMPLE ends
-        return (count, try team.members.fetch().array, old.array)
+        return (count, try team.members.load().array, old.array)
     }
 
     static func given(_ db: Database, _ team: Team) throws -> Member {
@@ -96,7 +96,7 @@ enum RelationshipExample {
         try db.save(walk)
         walk.stops.removeLast()
         try db.save(walk)
-        let walks = try tower.walks.fetch()
+        let walks = try tower.walks.load()
         // EXAMPLE ends
         return (walk, walks.array)
     }

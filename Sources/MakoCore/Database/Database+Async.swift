@@ -33,8 +33,8 @@ extension ToOne {
 }
 
 extension ToMany {
-    /// The async form of `fetch()`.
-    public func fetch() async throws(MakoError) -> Results<Target> { try await query().fetch() }
+    /// The async form of `load()`.
+    public func load() async throws(MakoError) -> Results<Target> { try await query().fetch() }
 }
 
 extension Workspace {

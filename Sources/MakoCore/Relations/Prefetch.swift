@@ -22,7 +22,7 @@ extension Query where T: ObjectEntity {
     ///
     /// ```swift
     /// for department in try Department.query().prefetch(\.people).fetch() {
-    ///     print(department.name, try department.people.fetch().count)     // nothing is read here
+    ///     print(department.name, try department.people.load().count)     // nothing is read here
     /// }
     /// ```
     ///

@@ -3,7 +3,7 @@ import MakoRecords
 /// A to-many relationship: the objects whose reference leads to the owner, read lazily by a query.
 ///
 /// ```swift
-/// for person in try department.people.fetch() { … }
+/// for person in try department.people.load() { … }
 /// let old = try department.people.query().where(\.age > 60).orderBy(\.name).fetch()
 /// ```
 public struct ToMany<Target: ObjectEntity>: @unchecked Sendable {
@@ -36,15 +36,14 @@ public struct ToMany<Target: ObjectEntity>: @unchecked Sendable {
         }
     }
 
-    /// Returns the objects. Reads nothing where a query has prefetched them and no commit followed.
-    public func fetch() throws(MakoError) -> Results<Target> {
+    /// Reads the objects, to be iterated: `for dog in try jo.dogs.load() { … }`. Reads nothing where a query has prefetched
+    /// them and no commit followed.
+    ///
+    /// - Throws: `MakoError.unreadableValue` when one of them cannot be read; the loop over the result never fails.
+    public func load() throws(MakoError) -> Results<Target> {
         if let known = try prefetched() { return Results(known) }
         return try query().fetch()
     }
-    /// Reads the objects, to be iterated: `for dog in try jo.dogs.load() { … }`.
-    ///
-    /// - Throws: `MakoError.unreadableValue` when one of them cannot be read; the loop over the result never fails.
-    public func load() throws(MakoError) -> Results<Target> { try fetch() }
 
     /// Gives an object to the owner: its reference becomes the owner. The next `commit()` or `save` of the owner, or of
     /// the object, stores that; a query finds it afterwards.
@@ -92,6 +91,7 @@ public struct ToMany<Target: ObjectEntity>: @unchecked Sendable {
 
     /// How many there are, by a query that counts. A property, so that `print(team.members.count)` without `try` does not compile.
     public var count: Int { get throws(MakoError) { try query().count() } }
+
     /// Returns the query for the objects that fulfil a condition.
     public func `where`(_ condition: Condition<Target>) -> Query<Target> { query().where(condition) }
 

@@ -1,7 +1,7 @@
 import CPlatform
 import Synchronization
 
-/// Operation epochs: they tell the evictor when no thread can still be reading a frame.
+/// Operation epochs: by them the evictor knows when no thread can still be reading a frame.
 ///
 /// At the start of an operation a thread publishes the current epoch in a cell that only it writes; at the end it
 /// clears the cell. A thread that evicts a frame first unhooks it (removes it from the page table), then calls

@@ -1,5 +1,5 @@
 /// The range cardinality estimator: the approximate position of a key in a tree, from the nodes on its path, without a
-/// scan and without counts. The query planner uses it to tell a range of a hundred entries from one of a hundred
+/// scan and without counts. The query planner uses it to distinguish a range of a hundred entries from one of a hundred
 /// thousand.
 ///
 /// The children of a node are assumed to be equally large, which is nearly true with full leaves. Only the last child

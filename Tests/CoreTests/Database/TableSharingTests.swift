@@ -17,7 +17,7 @@ import Testing
         try db.save([first, second])
         let parcel = try #require(try db.query(Parcel.self).first())
         #expect(parcel.id == crate.id)
-        #expect(try parcel.dockers.fetch().map(\.id) == [first.id])
+        #expect(try parcel.dockers.load().map(\.id) == [first.id])
         #expect(try db.query(Docker.self).referencing(parcel).fetch().map(\.id) == [first.id])
         #expect(try db.query(Parcel.self).referenced(by: first).fetch().map(\.label) == ["tea"])
         #expect(parcel.isSame(as: crate) && crate.isSame(as: parcel))

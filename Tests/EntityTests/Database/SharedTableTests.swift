@@ -256,7 +256,7 @@ private enum Stalls {
         #expect(try db.query(Gate.self).where(\.yard != walled).fetch().map(\.name) == ["lost"])
         let shown = try #require(try db.query(YardOnTheMap.self).first())
         #expect(shown.label == "north" && shown.isSame(as: walled))
-        #expect(try shown.gates.fetch().map(\.name) == ["main"])
+        #expect(try shown.gates.load().map(\.name) == ["main"])
         #expect(try db.query(Gate.self).referencing(shown).fetch().map(\.name) == ["main"])
         #expect(try db.query(YardOnTheMap.self).referenced(by: gate).fetch().map(\.label) == ["north"])
         let other = WalledYard()

@@ -17,7 +17,7 @@ import Testing
     }
 
     private func names(_ departments: [Department]) throws -> [[String]] {
-        try departments.map { try $0.people.fetch().compactMap(\.name) }
+        try departments.map { try $0.people.load().compactMap(\.name) }
     }
 
     @Test func collectionsAreLoadedTogether() throws {
@@ -54,7 +54,7 @@ import Testing
         // The children were created with references to their parents, so following them reads nothing.
         let lazy = db.metrics.lazyLoads
         for (department, names) in zip(departments, expected) {
-            let found = try department.people.fetch()
+            let found = try department.people.load()
             #expect(found.compactMap(\.name) == names)
             #expect(found.allSatisfy { $0.department === department })
         }
@@ -86,7 +86,7 @@ import Testing
         let department = Department(name: "Engines", location: oslo)
         try db.save([Person(name: "Ada", department: department), Person(name: "Bob", department: department)])
         let people = try db.query(Person.self).prefetch(\.department.people).fetch()
-        #expect(try people[0].department?.people.fetch().count == 2)
+        #expect(try people[0].department?.people.load().count == 2)
     }
 
     @Test func whatHoldsNoObjectsIsRefused() throws {

@@ -191,7 +191,7 @@ import Testing
             Enrolment(student: bob, course: logic),
         ])
         #expect(throws: MakoError.self) { try db.save(Enrolment(student: bob, course: logic)) }
-        #expect(try ada.enrolments.fetch().compactMap { $0.course?.title } == ["Maths", "Logic"])
+        #expect(try ada.enrolments.load().compactMap { $0.course?.title } == ["Maths", "Logic"])
         #expect(
             try logic.enrolments.query().orderBy("student.name").fetch().map { $0.student?.name } == ["Ada", "Bob"])
         try db.delete(ada)

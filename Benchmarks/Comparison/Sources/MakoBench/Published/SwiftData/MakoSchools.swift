@@ -129,7 +129,7 @@ final class MakoSchools: SchoolEngine {
                 .where(\.school.name == SchoolData.cheaters && .any(\.grades, \.subject == .maths)).fetch()
             var failed: [MakoGrade] = []
             for student in students {
-                for grade in try student.grades.fetch() where grade.subject == .maths {
+                for grade in try student.grades.load() where grade.subject == .maths {
                     grade.grade = .f
                     failed.append(grade)
                 }
