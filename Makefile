@@ -12,17 +12,17 @@ CONFIGURATION ?= debug
 KEEP ?=
 # Where `make bench` puts its rows of figures.
 JSON ?=
-# How many questions `make differential` asks SQLite and Mako, and how many sequences of operations it puts to LMDB and Mako.
+# The numbers of queries of `make differential`, for SQLite and Mako, and of sequences of operations, for LMDB and Mako.
 TRIPLES ?= 200000
 SEQUENCES ?= 200000
-# How long `make fuzz` looks for trouble, per target (60 if not told), how often at most (-1: no limit), and in which targets.
+# The seconds of `make fuzz` per target (default 60), the largest number of runs (-1: no limit), and the targets.
 SECONDS ?=
 RUNS ?= -1
 TARGETS ?= PageFuzz LogFuzz RowFuzz CatalogueFuzz WhereFuzz SelectFuzz ImportFuzz FileFuzz ObjectFuzz OperationFuzz
-# The bugs that `make sabotage` tries; all of Tests/Mutations when none is named.
+# The bugs of `make sabotage`; the default is all of Tests/Mutations.
 BUGS ?=
 
-# The first of the seeds of `make soak`, which goes on for SECONDS (600 if not told): one of its own choice when there is none.
+# The first seed of `make soak`, which runs for SECONDS (default 600); the default is random.
 SEED ?=
 # The layers in which `make replay` repeats SEED.
 LAYER ?= store records objects
@@ -52,9 +52,9 @@ SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchma
 .PHONY: help demo demo-replication demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill kill-replication kill-mirror power processes scale sabotage bench bench-replication examples fuzz differential format lint docs clean
 
 help:
-	@echo 'make demo                a tour on real data; nothing is needed but Swift'
+	@echo 'make demo                a tour on real data; needs only Swift'
 	@echo 'make demo DATA=file.csv  the same with a file of your own (CSV, TSV, JSON, JSON lines)'
-	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
+	@echo 'make demo KEEP=folder    leaves the database files there'
 	@echo 'make demo-replication    kills a process that ships its commits, and promotes a follower'
 	@echo 'make demo-studio         opens the database of the demo in Mako Studio'
 	@echo 'make test-studio         the server of Mako Studio, by real requests; its page on a double and on it, in headless Chromium'
@@ -64,26 +64,26 @@ help:
 	@echo 'make test-no-barrier     the tests with threads on the path without a process barrier, plain and under the thread sanitizer'
 	@echo 'make check               make test, then $(filter-out test,$(CHECKS)); prints the minutes of each'
 	@echo 'make check-platforms     compiles the sources for iOS, macOS, musl and 32 bits, and runs CPlatform for arm64'
-	@echo 'make guesses             how many of a newcomer'\''s first guesses compile, or get an answer that names the right call'
+	@echo 'make guesses             the number of a newcomer'\''s first guesses that compile, or whose error names the right call'
 	@echo 'make test-small-stacks   the tests of the language and of objects that recurse, on threads with 512 KiB of stack'
-	@echo 'make coverage            what share of engine and record layer the tests run, and what they do not, with the reason'
+	@echo 'make coverage            the share of lines that the tests run, and the lines that they do not, with the reason'
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
 	@echo 'make replay SEED=1346    one random run again, with a line per step; LAYER=store, records or objects, else all three'
 	@echo 'make api-breakage BASELINE=commit   public declarations that were removed or changed since that commit'
 	@echo 'make examples            the server and the command-line program in Examples, built and tested'
-	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
+	@echo 'make kill CYCLES=2000    kills writers and readers in a loop; make power stops the file system instead'
 	@echo 'make kill-replication CYCLES=2000  kills processes that ship their commits, follow and take over; SEED=first'
 	@echo 'make kill-mirror CYCLES=500        kills a writer, its mirror and PostgreSQL, which must show one commit whole; SEED=first'
 	@echo 'make processes SECONDS=60           two and three processes at the same files, each stopped before each of its calls'
 	@echo 'make scale               transactions larger than the cache: the size of the file and the memory; ENTRIES=10000000 ROWS=1000000 CACHE=8'
-	@echo 'make sabotage            deliberate bugs, one at a time, and the test that notices each; BUGS=name'
+	@echo 'make sabotage            deliberate bugs, one at a time, and the test that detects each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make bench-replication   shipping to an object store, beside litestream'
 	@echo 'make sqllogictest SQLLOGICTEST=dir  scripts of sqllogictest; without a folder the ones in Tests/SQLLogic'
 	@echo 'make metamorphic SECONDS=60         one query in several forms that must agree; SEED=first'
-	@echo 'make differential        random questions to SQLite, random operations to LMDB; TRIPLES=200000 SEQUENCES=200000'
-	@echo 'make fuzz SECONDS=60     ten fuzzers, so long each: pages, files, logs, rows, queries, imports, shipped objects, operations'
+	@echo 'make differential        random queries for SQLite, random operations for LMDB; TRIPLES=200000 SEQUENCES=200000'
+	@echo 'make fuzz SECONDS=60     ten fuzzers, for these seconds each: pages, files, logs, rows, queries, imports, shipped objects, operations'
 	@echo '                         RUNS=20000000 and TARGETS="PageFuzz LogFuzz" are possible, too'
 	@echo 'make format              formats all sources; make lint only checks'
 	@echo 'make docs                the documentation, into .build/docs'
@@ -360,11 +360,11 @@ differential:
 	$(DIFFERENTIAL) sqlite --triples $(TRIPLES)
 	$(DIFFERENTIAL) lmdb --sequences $(SEQUENCES)
 
-# Both sanitizers in one flag: of two flags the compiler would heed the last alone. Swift's own crash report is off, so that libFuzzer can
+# Both sanitizers in one flag, because the compiler uses only the last of two flags. Swift's own crash report is off, so that libFuzzer can
 # write the input that crashed to a file.
 FUZZ_BUILD = MAKO_FUZZ=1 $(SYNTAX) $(BUILD) -c release --sanitize=fuzzer -Xswiftc -sanitize=address,fuzzer -Xswiftc -enable-testing
-# What makes whole stores is watched by edges alone, in a build of its own: being told of each comparison as well, and weighing inputs by how
-# rare what they reach is, took half of its time, and magic numbers are set right by the target itself.
+# Targets that create whole stores are instrumented by edges alone, in a build of their own: traces of comparisons and weights of rare edges took
+# half of the time, and the target itself writes magic numbers.
 WHOLE_STORES := FileFuzz ObjectFuzz OperationFuzz
 EDGES_ALONE := -Xswiftc -sanitize-coverage=edge,inline-8bit-counters,pc-table
 FUZZ_SETTINGS = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0:quarantine_size_mb=4:max_malloc_fill_size=0
