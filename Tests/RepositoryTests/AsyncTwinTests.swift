@@ -1,12 +1,13 @@
 import Foundation
 import Testing
 
-/// The async forms that `scripts/async-twins` makes.
+/// The sources and pages that scripts make.
 @Suite(.enabled(if: Python.path != nil, "python3 is not on the PATH")) struct AsyncTwinTests {
-    @Test func theAsyncFormsAreThoseOfTheMarkedFunctions() throws {
+    @Test(arguments: ["async-twins", "test-counts"])
+    func theOutputIsUpToDate(of script: String) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: try #require(Python.path))
-        process.arguments = [Repository.root + "/scripts/async-twins", "--check"]
+        process.arguments = [Repository.root + "/scripts/\(script)", "--check"]
         let pipe = Pipe()
         process.standardError = pipe
         try process.run()

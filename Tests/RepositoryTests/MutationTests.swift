@@ -37,9 +37,9 @@ import Testing
     @Test func theNumberOfBugsIsTheOneInTheDocumentation() throws {
         let bugs = try bugs()
         #expect(bugs.allSatisfy { $0.meaning.count > 10 })
-        let document = try #require(Repository.read("docs/testing.md"))
-        let number = try #require(document.firstMatch(of: #/`make sabotage` \| ([0-9]+) deliberate bugs/#)?.output.1)
-        #expect(Int(number) == bugs.count)
+        let document = try #require(Repository.read("docs/test-runs.md"))
+        let number = try #require(document.firstMatch(of: #/\n([0-9]+) deliberate bugs: /#)?.output.1)
+        #expect(Int(number) == bugs.count, "run scripts/test-counts")
     }
 
     @Test func theSuitesOfTheBugsExist() throws {
