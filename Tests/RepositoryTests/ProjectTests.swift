@@ -72,7 +72,22 @@ import Testing
             let addresses = text.matches(of: address).map { String($0.output) }.filter { !$0.contains("example.") }
             #expect(addresses.isEmpty, "\(path) has the addresses \(addresses); write CONTACT-ADDRESS")
         }
-        #expect(files.filter { $0.1.contains("REPOSITORY-URL") }.map(\.0) == ["README.md", "docs/releasing.md"])
+        // A dependency on the package has the placeholder and the version, in each of its examples.
+        let source = try #require(Repository.read("Sources/MakoCommand/MakoVersion.swift"))
+        let version = try #require(source.firstMatch(of: #/current = "([0-9.]+)"/#)).output.1
+        var dependencies = 0
+        for (path, text) in files {
+            for line in text.split(separator: "\n") where line.hasPrefix(".package(") {
+                dependencies += 1
+                let isAlike = line.hasPrefix(".package(url: \"REPOSITORY-URL\", from: \"\(version)\"")
+                #expect(isAlike || line.hasPrefix(".package(path: "), "\(path): \(line)")
+            }
+        }
+        #expect(dependencies >= 3)
+        let article = "Sources/Mako/Mako.docc/BeyondOneMachine.md"
+        #expect(
+            files.filter { $0.1.contains("REPOSITORY-URL") }.map(\.0)
+                == ["README.md", "docs/releasing.md", "docs/replication.md", article])
         #expect(
             files.filter { $0.1.contains("CONTACT-ADDRESS") }.map(\.0)
                 == ["SECURITY.md", "CODE_OF_CONDUCT.md", "docs/releasing.md"])

@@ -22,14 +22,6 @@ import Testing
         #expect(Self.blocks(in: page).contains(example), "no ```swift block of docs/testing.md is the example")
     }
 
-    @Test func theExampleOfTypedQueriesOnTheMirrorIsTheOneThatIsCompiled() throws {
-        let page = try #require(Repository.read("docs/mirror.md"))
-        let source = try #require(Repository.read("Tests/PostgresTests/Query/MirrorObjectTests.swift"))
-        let examples = Self.examples(in: source, of: "mirror.md")
-        #expect(examples.count == 1)
-        for example in examples { #expect(Self.blocks(in: page).contains(example), "it is no block of docs/mirror.md") }
-    }
-
     @Test func theExampleOfTheStoreIsTheOneThatIsCompiled() throws {
         let source = try #require(Repository.read("Tests/StorageTests/StorageExampleTests.swift"))
         let parts = source.components(separatedBy: "// EXAMPLE")
@@ -111,12 +103,30 @@ import Testing
         #expect(tutorial.contains("file: \"Recipes-\(step).swift\""))
     }
 
+    /// The pages of `docs` with code, and the files that compile it, in the order of the page.
+    private static let pages = [
+        "mirror.md": ["PostgresTests/MirrorExampleTests", "PostgresTests/MirrorObjectTests"],
+        "plans.md": ["ExampleTests/PlanExampleTests"], "replication.md": ["ExampleTests/ReplicationExampleTests"],
+    ]
+
+    @Test(arguments: pages.keys.sorted())
+    func theExamplesOfAPageAreThoseThatAreCompiled(page: String) throws {
+        let text = try #require(Repository.read("docs/\(page)"))
+        let sources = try (Self.pages[page] ?? []).map { try #require(Repository.read("Tests/\($0).swift")) }
+        let compiled = Self.blocks(in: text).filter { !$0.hasPrefix(".package(") }
+        #expect(compiled == sources.flatMap { Self.examples(in: $0, of: page) })
+        #expect(!compiled.isEmpty)
+    }
+
     @Test func everyExampleOfAnArticleIsCompiled() {
-        // The one whose example has a test of its own.
-        let others: Set = ["MakoStorage/MakoStorage.docc/MakoStorage.md"]
-        for file in Repository.files(in: "Sources", extensions: ["md"]) where !Self.blocks(in: file.text).isEmpty {
-            let name = String(file.path.dropFirst("Sources/".count))
-            #expect(Self.articles[name] != nil || others.contains(name), "\(file.path) has code that is not compiled")
+        // Those whose example has a test of its own.
+        let others: Set = ["MakoStorage/MakoStorage.docc/MakoStorage.md", "testing.md"]
+        for folder in ["Sources", "docs"] {
+            for file in Repository.files(in: folder, extensions: ["md"]) where !Self.blocks(in: file.text).isEmpty {
+                let name = String(file.path.dropFirst(folder.count + 1))
+                let isCompiled = Self.articles[name] != nil || Self.pages[name] != nil || others.contains(name)
+                #expect(isCompiled, "\(file.path) has code that is not compiled")
+            }
         }
     }
 
