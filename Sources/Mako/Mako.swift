@@ -31,7 +31,7 @@ import Observation
     member, conformances: ObjectEntity,
     names: named(init), named(deinit), named(id), named(_$state), named(_$value), named(entityModel), named(encode),
     named(adoptValues),
-    named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber),
+    named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(_$rowNumber),
     named(_$lazyProperties), named(_$encode), named(_$decode), named(_$hooks), named(_$call), named(forgetKey),
     named(takeKey), named(_$model), named(_$take), named(createdAt), named(updatedAt), named(_$stamp),
     prefixed(_$properties), prefixed(_$indexes), prefixed(_$base), prefixed(_$end))
@@ -59,7 +59,7 @@ public macro Entity(
 @attached(
     member, conformances: ObjectEntity, ObservableEntity,
     names: named(init), named(deinit), named(id), named(_$state), named(entityModel), named(encode), named(adoptValues),
-    named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber),
+    named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(_$rowNumber),
     named(_$lazyProperties), named(_$encode), named(_$decode), named(_$hooks), named(_$call), named(forgetKey),
     named(takeKey), named(_$model), named(_$take), named(createdAt), named(updatedAt), named(_$stamp),
     named(_$observation), named(_$notifyObservers),

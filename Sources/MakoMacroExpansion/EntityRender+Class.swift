@@ -174,7 +174,11 @@ extension EntityRender {
             let line = "self.\(property.content) = try \(value)"
             return property.isDeferred ? "if row.isRefresh { \(line) }" : line
         }
-        let start = source.isSubclass ? [] : ["self._$state = row.state"]
+        var start = source.isSubclass ? [] : ["self._$state = row.state"]
+        // Every row number is an Int64.
+        if let key = source.rowNumberKey, key.baseType != "Int64" {
+            start.append("try EntityCoding.key(row, as: (\(key.type)).self)")
+        }
         let plain = ["super.init()", "self._$state = row.state"]
         let end = source.ignoresSuperclass ? plain : source.isSubclass ? ["try super.init(row: row)"] : []
         return block("\(access)\(required)init(row: EntityRow) throws(MakoError)", start + lines + end)

@@ -29,7 +29,7 @@ extension EntityRender {
         if let key = source.rowNumberKey {
             members.append(
                 """
-                \(access)var rowNumber: Int64 {
+                \(access)var _$rowNumber: Int64 {
                     get { EntityCoding.rowID(self.\(key.codeName)) }
                     set { self.\(key.codeName) = EntityCoding.integer(newValue, as: (\(key.type)).self) }
                 }
@@ -66,7 +66,7 @@ extension EntityRender {
             "self.\(property.codeName) = try \(codec(property)).read(row, \(column))"
         }
         if let key = source.rowNumberKey {
-            lines.append("self.\(key.codeName) = EntityCoding.integer(row.rowID, as: (\(key.type)).self)")
+            lines.append("self.\(key.codeName) = try EntityCoding.key(row, as: (\(key.type)).self)")
         }
         lines.append("self._$value = row.valueState")
         return block("\(access)init(row: EntityRow) throws(MakoError)", lines)

@@ -148,6 +148,11 @@ import Testing
         #expect(text.contains(".rowNumber(\"number\""))
         #expect(!text.contains("private var _number"))
         #expect(text.contains("var id: Int {"))
+        let (value, _) = expand("@Entity struct A { var id: Int16?; var rowNumber = 1 }")
+        #expect(value.contains("var _$rowNumber: Int64") && !value.contains("var rowNumber: Int64"))
+        #expect(value.contains("self.id = try EntityCoding.key(row, as: (Int16?).self)"))
+        let (object, _) = expand("@Entity final class A { var id: Int16?; var x = 1 }")
+        #expect(object.contains("try EntityCoding.key(row, as: (Int16?).self)"))
     }
 
     @Test func handWrittenInitialisersAreKept() {

@@ -230,7 +230,7 @@ extension Entity {
     /// The key under which a struct is stored, or will be.
     var storedValueKey: RowKey? {
         if Self.entityModel.hasColumnKey { return RowKey(values: keyValues()) }
-        return rowNumber == 0 ? nil : .rowID(rowNumber)
+        return _$rowNumber == 0 ? nil : .rowID(_$rowNumber)
     }
 }
 

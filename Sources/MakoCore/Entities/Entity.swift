@@ -70,7 +70,7 @@ public protocol Entity: ConditionValue, Sendable, Identifiable, CustomStringConv
     /// The metadata of a struct.
     var _$value: ValueState { get set }
     /// The row number, for structs without a key or with an integer key; 0 before the first save.
-    var rowNumber: Int64 { get set }
+    var _$rowNumber: Int64 { get set }
     /// Generates an empty text or UUID key.
     mutating func assignMissingKey()
     /// Sets the key under which a referenced object was saved.
@@ -92,7 +92,7 @@ extension Entity {
     /// Returns true, for types without hooks.
     public func _$call(_ hook: ObjectHooks) -> Bool { true }
     /// The row number; 0 before the first save.
-    public var rowNumber: Int64 {
+    public var _$rowNumber: Int64 {
         get { _$value.rowID }
         set { _$value.rowID = newValue }
     }

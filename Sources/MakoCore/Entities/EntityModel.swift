@@ -47,6 +47,8 @@ public final class EntityModel: @unchecked Sendable {
     let weakColumns: PropertySet
     /// The name of the row number in conditions.
     let rowNumberName: String
+    /// The row numbers that the key can be.
+    let rowNumbers: ClosedRange<Int64>
     let keyPaths: [AnyKeyPath: String]
     /// Whether conditions may name `id`, which is false when `id` is computed from something other than the key.
     private let identifiesByID: Bool
@@ -116,7 +118,7 @@ public final class EntityModel: @unchecked Sendable {
         ownedColumns = columnSet { $0.relation.contains(.owned) }
         weakColumns = columnSet { $0.relation.contains(.weak) }
         keyNames = keys
-        var rowNumberName = "id"
+        var rowNumber: PropertyModel?
         var keyPaths: [AnyKeyPath: String] = [:]
         // Beside another key, a stored `id` is an ordinary property.
         let named: AnyKeyPath? = id
@@ -137,14 +139,14 @@ public final class EntityModel: @unchecked Sendable {
                 }
             }
             guard case .rowNumber = property.kind else { continue }
-            rowNumberName = property.column
+            rowNumber = property
             if let key { keyPaths[key] = property.column }
         }
         if let key, let name = keys.first, keys.count == 1, let property = properties.first(where: { $0.name == name })
         {
             keyPaths[key] = property.column
         }
-        self.rowNumberName = rowNumberName
+        (rowNumberName, rowNumbers) = (rowNumber?.column ?? "id", rowNumber?.rowNumbers ?? Int64.min...Int64.max)
         self.keyPaths = keyPaths
         composites = CompositeColumns(columns)
         number = EntityModel.count.with { count in

@@ -34,6 +34,8 @@ public struct PropertyModel: @unchecked Sendable {
     /// The columns of a property with several columns; otherwise empty.
     private(set) var parts: [PropertyPart] = []
     private(set) var defaultParts: [StoredValue] = []
+    /// The row numbers that an integer key can be.
+    private(set) var rowNumbers = Int64.min...Int64.max
     private var readParts: (@Sendable (any Entity) -> [StoredValue])?
 
     /// Whether the column contains JSON.
@@ -90,12 +92,26 @@ public struct PropertyModel: @unchecked Sendable {
     }
 
     /// Returns an integer key property: the row number, which takes no column.
-    public static func rowNumber<Root: Entity>(
-        _ name: String, _ keyPath: PartialKeyPath<Root>, column: String? = nil
+    public static func rowNumber<Root: Entity, Key: FixedWidthInteger>(
+        _ name: String, _ keyPath: KeyPath<Root, Key>, column: String? = nil
     ) -> PropertyModel {
-        PropertyModel(
+        rowNumber(name, keyPath, column, Key.self)
+    }
+    /// Returns an optional integer key property: the row number, which takes no column.
+    public static func rowNumber<Root: Entity, Key: FixedWidthInteger>(
+        _ name: String, _ keyPath: KeyPath<Root, Key?>, column: String? = nil
+    ) -> PropertyModel {
+        rowNumber(name, keyPath, column, Key.self)
+    }
+
+    private static func rowNumber<Key: FixedWidthInteger>(
+        _ name: String, _ keyPath: AnyKeyPath, _ column: String?, _: Key.Type
+    ) -> PropertyModel {
+        var property = PropertyModel(
             name: name, column: column ?? name, kind: .rowNumber, keyPath: keyPath, inverse: nil, options: [],
             relation: [], coding: nil, read: nil)
+        property.rowNumbers = Int64(clamping: Key.min)...Int64(clamping: Key.max)
+        return property
     }
 
     /// Returns a to-many relationship: a query for the objects whose `inverse` refers to the owner.

@@ -21,7 +21,7 @@ extension Transaction {
                 try table.update(&self.writer, key: known, in: tx, changes: &self.changes, batch: self.batch)
             }
             try noteReleased(owned, by: known, binding)
-            if wasThere { return known }
+            if wasThere { return try checkingNumber(known, binding.model) }
             try encode(.all)
         }
         // An upsert may replace the row with its key.
@@ -29,7 +29,15 @@ extension Transaction {
         if former != nil { keepWhenNil(binding) }
         let stored = try store(binding, key, mode, like: former)
         try noteReleased(owned, by: stored, binding)
-        return stored
+        return try checkingNumber(stored, binding.model)
+    }
+
+    /// Refuses a row whose number the key's type cannot be: another number would mean another row.
+    private func checkingNumber(_ key: RowKey, _ model: EntityModel) throws(MakoError) -> RowKey {
+        guard case .rowID(let id) = key, !model.rowNumbers.contains(id) else { return key }
+        throw .unstorableValue(
+            entity: model.name, key: "\(id)", property: model.rowNumberProperty,
+            reason: "its type ends at \(model.rowNumbers.upperBound); give the key a wider type, such as Int")
     }
 
     /// The row with the identity of an object without a row.

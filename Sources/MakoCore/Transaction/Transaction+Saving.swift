@@ -136,7 +136,7 @@ extension Transaction {
         do throws(MakoError) { try store(&value, mode, binding) } catch {
             let key: RowKey? =
                 binding.model.hasColumnKey
-                ? RowKey(values: value.keyValues()) : value.rowNumber == 0 ? nil : .rowID(value.rowNumber)
+                ? RowKey(values: value.keyValues()) : value._$rowNumber == 0 ? nil : .rowID(value._$rowNumber)
             throw error.naming(binding.model, key)
         }
     }
@@ -146,12 +146,12 @@ extension Transaction {
         let given: RowKey? =
             binding.model.hasColumnKey
             ? binding.mergesUpserts ? RowKey(values: value.keyValues()) : nil
-            : value.rowNumber == 0 ? nil : .rowID(value.rowNumber)
+            : value._$rowNumber == 0 ? nil : .rowID(value._$rowNumber)
         let copy = value
         let stored = try enter(binding, given, mode) { (properties) throws(MakoError) in
             try encodeWhole(copy, properties, binding)
         }
-        if case .rowID(let id) = stored { value.rowNumber = id }
+        if case .rowID(let id) = stored { value._$rowNumber = id }
         value._$value.database = database.number
     }
 

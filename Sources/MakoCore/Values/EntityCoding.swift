@@ -243,6 +243,23 @@ extension EntityCoding {
         rowID == 0 ? nil : T(clamping: rowID)
     }
 
+    /// Returns the key of a row.
+    ///
+    /// - Throws: `MakoError.unreadableValue` when the type is too narrow for the row's number.
+    @inlinable @discardableResult
+    public static func key<T: FixedWidthInteger>(_ row: EntityRow, as type: T.Type) throws(MakoError) -> T {
+        guard let key = T(exactly: row.rowID) else { throw unreadableNumber(row, T.self) }
+        return key
+    }
+    /// Returns the optional key of a row.
+    ///
+    /// - Throws: `MakoError.unreadableValue` when the type is too narrow for the row's number.
+    @inlinable @discardableResult
+    public static func key<T: FixedWidthInteger>(_ row: EntityRow, as type: T?.Type) throws(MakoError) -> T? {
+        guard let key = T(exactly: row.rowID) else { throw unreadableNumber(row, T.self) }
+        return key == 0 ? nil : key
+    }
+
     /// Sets the row number of an object from the value `id` of a dictionary.
     public static func takeRowNumber(_ values: DictionaryValues, _ state: inout ObjectState) throws(MakoError) {
         guard let id = try values.value("id", codec(Int?.self)) else { return }

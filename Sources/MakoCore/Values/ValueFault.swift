@@ -66,15 +66,17 @@ extension StoredValue {
 // MARK: - Errors of stored values
 
 extension EntityRow {
-    /// The names for messages: the type of the table, the key, and the property of a column, if there is one.
-    fileprivate func names(ofColumn column: String) -> (entity: String, key: String, property: String?) {
+    /// The names for messages: the type of the table, the key, and the property of a column, if there is one; without a
+    /// column, of the row number.
+    fileprivate func names(ofColumn column: String?) -> (entity: String, key: String, property: String?) {
         let table = reader.layout.table
         let schema = DatabaseRegistry.database(database)?.schema
         let model = schema?.binding(ofTable: table)?.model
         let key = hasExtra ? extra?.key ?? .rowID(rowID) : .rowID(rowID)
         let text = key.text(in: schema?.catalogue.table(named: table)?.schema)
         let property = model.flatMap { model in
-            model.place(ofColumn: column).map { model.columns[$0.position].name }
+            guard let column else { return model.rowNumberProperty }
+            return model.place(ofColumn: column).map { model.columns[$0.position].name }
         }
         return (model?.name ?? table, text, property)
     }
@@ -92,6 +94,14 @@ extension EntityCoding {
         let column = names.indices.contains(position) ? names[position] : "\(position)"
         let (entity, key, property) = row.names(ofColumn: column)
         return .unreadableValue(entity: entity, key: key, property: property ?? column, reason: reason)
+    }
+
+    /// The error for a row whose number the key's type cannot be.
+    @usableFromInline
+    static func unreadableNumber<T: FixedWidthInteger>(_ row: EntityRow, _ type: T.Type) -> MakoError {
+        let (entity, key, property) = row.names(ofColumn: nil)
+        return .unreadableValue(
+            entity: entity, key: key, property: property ?? "id", reason: "\(row.rowID) is no \(T.self)")
     }
 
     /// The error for a value that cannot be written.

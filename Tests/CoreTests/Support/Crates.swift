@@ -188,7 +188,7 @@ final class Docker: ObjectEntity, @unchecked Sendable {
 /// A struct whose model a test makes up.
 protocol MadeUp: Entity {}
 extension MadeUp {
-    var id: Int64 { rowNumber }
+    var id: Int64 { _$rowNumber }
     init(row: EntityRow) throws(MakoError) { throw .invalidArgument("it is never read") }
     func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {}
 }

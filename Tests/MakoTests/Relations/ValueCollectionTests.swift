@@ -191,7 +191,7 @@ enum Winterfell {
         try db.save(&top)
         let between = try #require(top.twigs[0].id)
         var longer = Branch(title: "longer", twigs: [chain(99)])
-        longer.rowNumber = Int64(between)
+        longer._$rowNumber = Int64(between)
         try db.save(&longer)
         let error = #expect(throws: MakoError.self) { try db.query(Branch.self).where(\.title == "top").fetch() }
         #expect("\(try #require(error))".contains("100 levels"))

@@ -64,7 +64,7 @@ private struct ChangedPerson: Entity {
     let rating: Double
     let isActive: Bool
     let note: String
-    var id: Int { Int(rowNumber) }
+    var id: Int { Int(_$rowNumber) }
 
     init(row: EntityRow) throws(MakoError) {
         name = try EntityCoding.codec(String.self).read(row, 0)
