@@ -34,7 +34,7 @@ import Observation
     named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(_$rowNumber),
     named(_$lazyProperties), named(_$encode), named(_$decode), named(_$hooks), named(_$call), named(forgetKey),
     named(takeKey), named(_$model), named(_$take), named(createdAt), named(updatedAt), named(_$stamp),
-    prefixed(_$properties), prefixed(_$indexes), prefixed(_$base), prefixed(_$end))
+    prefixed(_$properties), prefixed(_$indexes), prefixed(_$base), prefixed(_$end), prefixed(_$defaults))
 @attached(memberAttribute)
 // The implied protocols are listed as well, so that a look-up of one of them finds the extension.
 @attached(
@@ -63,7 +63,7 @@ public macro Entity(
     named(_$lazyProperties), named(_$encode), named(_$decode), named(_$hooks), named(_$call), named(forgetKey),
     named(takeKey), named(_$model), named(_$take), named(createdAt), named(updatedAt), named(_$stamp),
     named(_$observation), named(_$notifyObservers),
-    prefixed(_$properties), prefixed(_$indexes), prefixed(_$base), prefixed(_$end))
+    prefixed(_$properties), prefixed(_$indexes), prefixed(_$base), prefixed(_$end), prefixed(_$defaults))
 @attached(memberAttribute)
 @attached(
     extension,

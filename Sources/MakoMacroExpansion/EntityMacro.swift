@@ -97,17 +97,7 @@ extension EntityMacro: MemberMacro {
             for finding in findings { finding.report(in: context) }
             return []
         }
-        let narrows = !source.access.isEmpty && hasNarrowProperty(declaration, wide: source.access)
-        return EntityRender(source, narrowsMemberwise: narrows).members()
-    }
-
-    private static func hasNarrowProperty(_ declaration: some DeclGroupSyntax, wide: String) -> Bool {
-        declaration.memberBlock.members.contains { member in
-            guard let variable = member.decl.as(VariableDeclSyntax.self), EntityParser.isStored(variable) else {
-                return false
-            }
-            return EntityParser.access(of: variable.modifiers).isEmpty
-        }
+        return EntityRender(source).members()
     }
 }
 

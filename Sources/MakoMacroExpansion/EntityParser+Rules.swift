@@ -2,15 +2,18 @@ import SwiftSyntax
 
 /// Rules shared by the parser and the accessor macro.
 extension EntityParser {
-    static func access(of modifiers: DeclModifierListSyntax) -> String {
-        for modifier in modifiers {
+    /// The declared access; that of a setter alone, as in `private(set)`, is none.
+    static func access(of modifiers: DeclModifierListSyntax) -> Access {
+        for modifier in modifiers where modifier.detail == nil {
             switch modifier.name.tokenKind {
-            case .keyword(.public), .keyword(.open): return "public "
-            case .keyword(.package): return "package "
+            case .keyword(.public), .keyword(.open): return .public
+            case .keyword(.package): return .package
+            case .keyword(.fileprivate): return .fileprivate
+            case .keyword(.private): return .private
             default: continue
             }
         }
-        return ""
+        return .internal
     }
 
     static func name(of attribute: AttributeSyntax) -> String {
@@ -93,6 +96,22 @@ extension EntityParser {
             return name
         }
         return nil
+    }
+
+    /// Whether a value consists of literals, or is that of a well-known type without arguments, such as `Date()`.
+    static func isPlain(_ value: ExprSyntax) -> Bool {
+        if let text = value.as(StringLiteralExprSyntax.self) { return text.representedLiteralValue != nil }
+        if let prefix = value.as(PrefixOperatorExprSyntax.self) { return isPlain(prefix.expression) }
+        if let array = value.as(ArrayExprSyntax.self) { return array.elements.allSatisfy { isPlain($0.expression) } }
+        if let dictionary = value.as(DictionaryExprSyntax.self) {
+            guard case .elements(let elements) = dictionary.content else { return true }
+            return elements.allSatisfy { isPlain($0.key) && isPlain($0.value) }
+        }
+        if let call = value.as(FunctionCallExprSyntax.self) {
+            return call.arguments.isEmpty && call.trailingClosure == nil && inferredType(of: value) != nil
+        }
+        return value.is(IntegerLiteralExprSyntax.self) || value.is(FloatLiteralExprSyntax.self)
+            || value.is(BooleanLiteralExprSyntax.self) || value.is(NilLiteralExprSyntax.self)
     }
 
     static func literalText(_ expression: ExprSyntax) -> String? {

@@ -11,8 +11,8 @@ struct EntityParser {
         if let type = declaration.as(ClassDeclSyntax.self) {
             let isFinal = type.modifiers.contains { $0.name.tokenKind == .keyword(.final) }
             source = EntitySource(
-                kind: .classType(isFinal: isFinal), name: type.name.text, access: Self.access(of: type.modifiers),
-                node: Syntax(type.name))
+                kind: .classType(isFinal: isFinal), name: type.name.text,
+                declaredAccess: Self.access(of: type.modifiers), node: Syntax(type.name))
             source.isOpen = type.modifiers.contains { $0.name.tokenKind == .keyword(.open) }
             let inherited = type.inheritanceClause?.inheritedTypes.map(\.type) ?? []
             source.firstInherited = inherited.first.map { Self.withoutAttributes($0).trimmedDescription }
@@ -21,7 +21,7 @@ struct EntityParser {
             if let generics = type.genericParameterClause { complainAboutGenerics(Syntax(generics)) }
         } else if let type = declaration.as(StructDeclSyntax.self) {
             source = EntitySource(
-                kind: .structType, name: type.name.text, access: Self.access(of: type.modifiers),
+                kind: .structType, name: type.name.text, declaredAccess: Self.access(of: type.modifiers),
                 node: Syntax(type.name))
             if let generics = type.genericParameterClause { complainAboutGenerics(Syntax(generics)) }
         } else {
@@ -333,6 +333,8 @@ struct EntityParser {
             name: name, codeName: pattern.identifier.text, type: type,
             defaultValue: binding.initializer?.value.trimmedDescription, node: Syntax(pattern))
         property.isConstant = variable.bindingSpecifier.tokenKind == .keyword(.let)
+        property.access = Self.access(of: variable.modifiers)
+        property.hasPlainDefault = binding.initializer.map { Self.isPlain($0.value) } ?? false
         parseAttributes(of: variable, into: &property)
         if let reason = Self.fault(ofConstant: property) { findConstant(variable, reason) }
         source.properties.append(property)

@@ -90,14 +90,18 @@ extension EntityRender {
                 ? [] : start + stored.compactMap { defaultAssignment($0, rowKey: rowKey) }
             members.append(block("\(access)\(required)init()", lines + (isSubclass ? ["super.init()"] : [])))
         }
-        if !stored.isEmpty, !writes(stored.map(\.name)) {
-            let parameters = stored.map(parameter).joined(separator: ", ")
-            let assignments = stored.map { assignment($0, value: $0.codeName, rowKey: rowKey) }
+        let given = source.memberwiseParameters
+        if !given.isEmpty, !writes(given.map(\.name)) {
+            let parameters = given.map(parameter).joined(separator: ", ")
+            let assignments = given.map { assignment($0, value: $0.codeName, rowKey: rowKey) }
             let chained = !source.isFinalClass || isSubclass || source.hasDesignatedInitializer
+            let names = Set(given.map(\.name))
+            let others = stored.filter { !names.contains($0.name) }
+                .compactMap { defaultAssignment($0, rowKey: rowKey) }
             members.append(
                 block(
-                    "\(memberwiseAccess)\(chained ? "convenience " : "")init(\(parameters))",
-                    (chained ? ["self.init()"] : start) + assignments + memberNotes(stored)))
+                    "\(source.memberwiseAccess.modifier)\(chained ? "convenience " : "")init(\(parameters))",
+                    (chained ? ["self.init()"] : start + others) + assignments + memberNotes(given)))
         }
         members += dictionaryInitializer(stored, rowKey: rowKey)
         members.append(classRowInitializer(required))

@@ -6,19 +6,18 @@ extension EntityRender {
         if let identity = identity() { members.append(identity) }
         let stored = source.parameters
         members += stampProperties { _, _ in "" }
-        let allDefaulted = stored.allSatisfy { $0.defaultValue != nil || $0.isOptional || $0.isToOne }
-        let assignments = stored.map { "self.\($0.codeName) = \($0.codeName)" }
-        if !writes(stored.map(\.name)), !stored.isEmpty {
+        let given = source.memberwiseParameters
+        if !writes(given.map(\.name)), !given.isEmpty {
+            let names = Set(given.map(\.name))
+            let others = initialValues(of: stored.filter { !names.contains($0.name) })
+            let assignments = others + given.map { "self.\($0.codeName) = \($0.codeName)" }
             members.append(
-                block("\(memberwiseAccess)init(\(stored.map(parameter).joined(separator: ", ")))", assignments))
+                block(
+                    "\(source.memberwiseAccess.modifier)init(\(given.map(parameter).joined(separator: ", ")))",
+                    assignments))
         }
-        if allDefaulted, !writes([]) {
-            let lines = stored.filter { $0.defaultValue == nil }.compactMap { property in
-                property.isToOne
-                    ? "self.\(property.codeName) = .init()"
-                    : property.isConstant ? "self.\(property.codeName) = nil" : nil
-            }
-            members.append(block("\(access)init()", lines))
+        if stored.allSatisfy(\.hasInitialValue), !writes([]) {
+            members.append(block("\(access)init()", initialValues(of: stored)))
         }
         if !writes(["_"]) { members.append(structDictionaryInitializer(stored)) }
         members.append(structRowInitializer())
@@ -39,6 +38,12 @@ extension EntityRender {
         members.append(contentsOf: referenceMembers(prefix: "", mutating: "mutating "))
         members += stampMembers(mutating: "mutating ")
         return members
+    }
+
+    /// Sets the properties without a default value. Swift itself does so with `T?`, but not with `Optional<T>`.
+    private func initialValues(of properties: [PropertySource]) -> [String] {
+        properties.filter { $0.defaultValue == nil }
+            .map { "self.\($0.codeName) = \($0.isToOne ? ".init()" : "nil")" }
     }
 
     private func structDictionaryInitializer(_ stored: [PropertySource]) -> String {

@@ -6,21 +6,17 @@ struct EntityRender {
 
     var access: String { source.access }
     var type: String { source.name }
-    /// The access of the memberwise initialiser, whose parameters use every property's type: it is at most that of the
-    /// narrowest type.
-    let memberwiseAccess: String
 
-    init(_ source: EntitySource, narrowsMemberwise: Bool) {
+    init(_ source: EntitySource) {
         var source = source
         if source.isClass && source.hasDeinitializer {
             for place in source.properties.indices { source.properties[place].letsGo = true }
         }
         self.source = source
-        memberwiseAccess = narrowsMemberwise ? "" : source.access
     }
 
     func members() -> [DeclSyntax] {
-        let texts = source.isClass ? classMembers() : structMembers()
+        let texts = (source.isClass ? classMembers() : structMembers()) + defaultMembers()
         return texts.map { DeclSyntax(stringLiteral: $0) }
     }
 
@@ -244,9 +240,12 @@ extension EntityRender {
         }
     }
 
+    /// A parameter of the memberwise initialiser.
     func parameter(_ property: PropertySource) -> String {
         var text = "\(property.codeName): \(property.type)"
-        if let value = property.defaultValue {
+        if needsPublicDefault(property) {
+            text += " = \(type)._$defaults\(type).\(property.codeName)"
+        } else if let value = property.defaultValue {
             text += " = \(value)"
         } else if property.isOptional {
             text += " = nil"
@@ -254,6 +253,21 @@ extension EntityRender {
             text += " = .init()"
         }
         return text
+    }
+
+    /// The default values of a public initialiser's parameters: as default arguments they could not use declarations
+    /// that are not public.
+    func defaultMembers() -> [String] {
+        if writes(source.memberwiseParameters.map(\.name)) { return [] }
+        let access = source.memberwiseAccess.modifier
+        let values = source.memberwiseParameters.filter(needsPublicDefault).map { property in
+            "\(access)static var \(property.codeName): \(property.type) { \(property.defaultValue ?? "nil") }"
+        }
+        return values.isEmpty ? [] : [block("\(access)nonisolated enum _$defaults\(type)", values)]
+    }
+
+    private func needsPublicDefault(_ property: PropertySource) -> Bool {
+        source.memberwiseAccess > .internal && property.defaultValue != nil && !property.hasPlainDefault
     }
 
     func writes(_ labels: [String]) -> Bool { source.initializers.contains { $0.labels == labels } }

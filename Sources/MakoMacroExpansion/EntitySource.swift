@@ -1,12 +1,23 @@
 import SwiftSyntax
 
+/// Access levels, from the narrowest on.
+enum Access: String, Comparable, Sendable {
+    case `private`, `fileprivate`, `internal`, package, `public`
+
+    /// The modifier in generated code.
+    var modifier: String { self == .internal ? "" : rawValue + " " }
+
+    private var rank: Int { [.private, .fileprivate, .internal, .package].firstIndex(of: self) ?? 4 }
+    static func < (left: Access, right: Access) -> Bool { left.rank < right.rank }
+}
+
 /// The parsed `@Entity` type. Syntax nodes serve only as locations of errors.
 struct EntitySource: Sendable {
     enum Kind: Sendable { case classType(isFinal: Bool), structType }
 
     var kind: Kind
     var name: String
-    var access: String
+    var declaredAccess: Access
     var table: String?
     /// The first type in a class's inheritance clause, as written: its superclass, or a protocol.
     var firstInherited: String?
@@ -40,6 +51,8 @@ struct EntitySource: Sendable {
     var options: [String: LabeledExprSyntax] = [:]
     var node: Syntax
 
+    /// The modifier of generated members: those of a private type need none.
+    var access: String { max(declaredAccess, .internal).modifier }
     var isClass: Bool { if case .classType = kind { true } else { false } }
     var isFinalClass: Bool { if case .classType(true) = kind { true } else { false } }
     var hasDesignatedInitializer: Bool { initializers.contains { !$0.isConvenience } }
@@ -66,8 +79,17 @@ struct EntitySource: Sendable {
         let rowKey = rowNumberKey?.name
         return properties.filter { !$0.isMany && $0.name != rowKey }
     }
-    /// The parameters of an initialiser.
+    /// The properties that initialisers set.
     var parameters: [PropertySource] { properties.filter { !$0.isMany && !$0.isStamp } }
+    /// The parameters of the memberwise initialiser. As in Swift's own, a private property with a value of its own is
+    /// none: its type may be private, too.
+    var memberwiseParameters: [PropertySource] {
+        parameters.filter { $0.access >= .internal || !$0.hasInitialValue }
+    }
+    /// The access of the memberwise initialiser: its parameters have the types of the properties.
+    var memberwiseAccess: Access {
+        memberwiseParameters.map(\.access).reduce(max(declaredAccess, .internal), min)
+    }
     /// The columns that an object leaves in its row until first access, with their positions.
     var lazyColumns: [(offset: Int, element: PropertySource)] {
         columns.enumerated().filter { isLazy($0.element, at: $0.offset) }
@@ -104,11 +126,14 @@ struct PropertySource {
     var codeName: String
     var type: String
     var defaultValue: String?
+    /// Whether the default value uses no declarations but those of the standard library.
+    var hasPlainDefault = false
     var attributes: [OptionSource] = []
     var hasAttribute = false
     var relationship: [OptionSource]?
     var inverse: String?
     var deleteRule: String?
+    var access = Access.internal
     /// Whether it is a `let`, of a struct.
     var isConstant = false
     /// Whether the macro declares it, with a type spelling that needs no import in the user's file.
@@ -131,6 +156,8 @@ struct PropertySource {
     /// Whether it is nil until the object is refreshed.
     var isDeferred: Bool { attributes.contains { $0.name == "loadOnRefresh" } }
     var isOptional: Bool { Self.isOptional(type) }
+    /// Whether an object has a value for it without an argument.
+    var hasInitialValue: Bool { defaultValue != nil || isOptional || isToOne }
     var baseType: String {
         if type.hasSuffix("?") { return String(type.dropLast()) }
         guard type.hasSuffix(">"), let name = Self.optionalNames.first(where: { type.hasPrefix($0) }) else {

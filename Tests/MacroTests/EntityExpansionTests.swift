@@ -65,6 +65,8 @@ import Testing
         #expect(!text.contains("assignKey(&self.name)"))
         let (defaulted, _) = expand("@Entity struct A { let note: String? }")
         #expect(defaulted.contains("self.note = nil"))
+        let (long, _) = expand("@Entity struct A { var note: Optional<String>; var other: ToOne<B> }")
+        #expect(long.contains("init() {\n        self.note = nil\n        self.other = .init()"))
     }
 
     @Test func aClassIsHashableUnlessItSaysSo() {
@@ -89,6 +91,51 @@ import Testing
         let (narrow, _) = expand("@Entity public final class A { var x: Int = 0 }")
         #expect(narrow.contains("    init(x: Int = 0)"))
         #expect(!narrow.contains("public init(x: Int = 0)"))
+    }
+
+    @Test func theMemberwiseInitialiserHasTheNarrowestAccessOfItsParameters() {
+        let (constant, _) = expand("@Entity public struct A { let x: Int; public var y = 1 }")
+        #expect(constant.contains("    init(x: Int, y: Int = 1)") && !constant.contains("public init(x"))
+        let (package, _) = expand("@Entity public struct A { package var x: Int; public var y = 1 }")
+        #expect(package.contains("package init(x: Int, y: Int = 1)"))
+        let (narrow, _) = expand("@Entity package struct A { var x: Int }")
+        #expect(narrow.contains("    init(x: Int)") && narrow.contains("package init(row: EntityRow)"))
+        let (hidden, _) = expand("@Entity struct A { fileprivate var x: Int; private let y: Phase }")
+        #expect(hidden.contains("private init(x: Int, y: Phase)") && !hidden.contains("fileprivate init"))
+        let (setter, _) = expand("@Entity public struct A { public private(set) var x: Int }")
+        #expect(setter.contains("public init(x: Int)"))
+    }
+
+    @Test func aPrivatePropertyWithAValueIsNoParameter() {
+        let (object, messages) = expand(
+            "@Entity final class A { var x = 1; private var phase: Phase = .idle; fileprivate var note: String? }")
+        #expect(messages.isEmpty)
+        #expect(object.contains("init(x: Int = 1) {"))
+        #expect(object.contains("self._phase = .idle") && object.contains("self._note = nil"))
+        #expect(object.contains("try values.value(\"phase\""))
+        let (value, _) = expand("@Entity struct A { var x: Int; private var phase = 1; private let note: Note? }")
+        #expect(value.contains("init(x: Int) {\n        self.note = nil\n        self.x = x"))
+        let (chained, _) = expand("@Entity class A { var x = 1; private var phase: Phase = .idle }")
+        #expect(chained.contains("init(x: Int = 1) {\n        self.init()\n        self._x.value = x\n    }"))
+    }
+
+    @Test func defaultsOfAPublicInitialiserMayUseWhatIsNotPublic() {
+        let (text, messages) = expand(
+            """
+            @Entity public final class A {
+                public var title: String = A.blank
+                public var x = -1
+                public var on = Date()
+            }
+            """)
+        #expect(messages.isEmpty)
+        #expect(text.contains("public init(title: String = A._$defaultsA.title, x: Int = -1, on: Date = Date())"))
+        #expect(text.contains("public nonisolated enum _$defaultsA {"))
+        #expect(text.contains("public static var title: String {"))
+        #expect(!expand("@Entity final class A { var title: String = A.blank }").text.contains("_$defaults"))
+        let own = expand(
+            "@Entity public final class A { public var title: String = A.blank; public init(title: String) { } }")
+        #expect(!own.text.contains("_$defaults"))
     }
 
     @Test func publicStructsAreSendableByName() {
@@ -583,7 +630,7 @@ import Testing
         func text(_ kind: String, _ count: Int) throws -> String {
             let properties = (0..<count).map { "    var p\($0) = \"\"" }.joined(separator: "\n")
             let source = try #require(parsed("@Entity \(kind) A {\n\(properties)\n}"))
-            return EntityRender(source, narrowsMemberwise: false).members().map(\.description).joined(separator: "\n")
+            return EntityRender(source).members().map(\.description).joined(separator: "\n")
         }
         #expect(try !text("final class", 64).contains("_$encode") && !text("struct", 64).contains("_$encode"))
         let wide = try text("final class", 66)
