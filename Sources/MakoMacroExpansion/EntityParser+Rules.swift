@@ -69,51 +69,6 @@ extension EntityParser {
         }
     }
 
-    /// The written type, or the type of a literal or well-known initialiser.
-    static func type(of binding: PatternBindingSyntax) -> String? {
-        if let type = binding.typeAnnotation?.type {
-            if let implicit = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
-                return implicit.wrappedType.trimmedDescription + "?"
-            }
-            return type.trimmedDescription
-        }
-        guard let value = binding.initializer?.value else { return nil }
-        return inferredType(of: value)
-    }
-
-    private static func inferredType(of value: ExprSyntax) -> String? {
-        if value.is(StringLiteralExprSyntax.self) { return "String" }
-        if value.is(BooleanLiteralExprSyntax.self) { return "Bool" }
-        if value.is(IntegerLiteralExprSyntax.self) { return "Int" }
-        if value.is(FloatLiteralExprSyntax.self) { return "Double" }
-        if let prefix = value.as(PrefixOperatorExprSyntax.self), prefix.operator.text == "-" {
-            return inferredType(of: prefix.expression)
-        }
-        if let call = value.as(FunctionCallExprSyntax.self),
-            let name = call.calledExpression.as(DeclReferenceExprSyntax.self)?.baseName.text,
-            PropertySource.valueTypes.contains(name) || ["Coordinate", "RGBAColor"].contains(name)
-        {
-            return name
-        }
-        return nil
-    }
-
-    /// Whether a value consists of literals, or is that of a well-known type without arguments, such as `Date()`.
-    static func isPlain(_ value: ExprSyntax) -> Bool {
-        if let text = value.as(StringLiteralExprSyntax.self) { return text.representedLiteralValue != nil }
-        if let prefix = value.as(PrefixOperatorExprSyntax.self) { return isPlain(prefix.expression) }
-        if let array = value.as(ArrayExprSyntax.self) { return array.elements.allSatisfy { isPlain($0.expression) } }
-        if let dictionary = value.as(DictionaryExprSyntax.self) {
-            guard case .elements(let elements) = dictionary.content else { return true }
-            return elements.allSatisfy { isPlain($0.key) && isPlain($0.value) }
-        }
-        if let call = value.as(FunctionCallExprSyntax.self) {
-            return call.arguments.isEmpty && call.trailingClosure == nil && inferredType(of: value) != nil
-        }
-        return value.is(IntegerLiteralExprSyntax.self) || value.is(FloatLiteralExprSyntax.self)
-            || value.is(BooleanLiteralExprSyntax.self) || value.is(NilLiteralExprSyntax.self)
-    }
-
     static func literalText(_ expression: ExprSyntax) -> String? {
         guard let literal = expression.as(StringLiteralExprSyntax.self), literal.segments.count == 1,
             literal.openingPounds == nil, literal.openingQuote.tokenKind == .stringQuote,

@@ -35,8 +35,9 @@ struct EntityRender {
             return "EntityCoding.subclassCodec(\(given))"
         }
         if property.isWeak { return "EntityCoding.weakCodec((\(property.type)).self)" }
-        let family =
-            property.isCollection ? "collectionCodec" : property.needsSlot || property.isKnown ? "codec" : "valueCodec"
+        // An optional of a known type may be an entity with that name, which the value codec refuses.
+        let isKnown = property.isKnown && (!property.isOptional || property.isStamp)
+        let family = property.isCollection ? "collectionCodec" : property.needsSlot || isKnown ? "codec" : "valueCodec"
         return "EntityCoding.\(family)((\(property.type)).self)"
     }
 

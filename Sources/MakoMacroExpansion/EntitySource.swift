@@ -290,8 +290,8 @@ struct PropertySource {
     ]
     static let valueTypes: Set<String> = [
         "Bool", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float",
-        "Double", "String", "Character", "Date", "Data", "URL", "UUID", "Decimal", "Substring", "CGFloat", "CGPoint",
-        "CGSize", "CGRect", "NSRange",
+        "Double", "String", "Date", "Data", "URL", "UUID", "Decimal", "Substring", "CGFloat", "CGPoint", "CGSize",
+        "CGRect", "NSRange",
     ]
 }
 

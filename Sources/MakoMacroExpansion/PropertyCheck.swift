@@ -41,6 +41,7 @@ struct PropertyCheck {
         checkText()
         checkPlace()
         checkForm()
+        checkLevels()
         checkAnyObject()
         checkRelation()
         checkDeleteRule()
@@ -110,6 +111,21 @@ struct PropertyCheck {
             find(
                 "spatial", "'\(property.name)' is no Coordinate and has no place; remove .spatial", removing("spatial"))
         }
+    }
+
+    /// A column has one NULL.
+    private mutating func checkLevels() {
+        guard property.isOptional, !property.isSerialized else { return }
+        var base = property.baseType
+        if base.hasPrefix("("), base.hasSuffix(")") { base = String(base.dropFirst().dropLast()) }
+        guard PropertySource.isOptional(base) else { return }
+        find(
+            "nestedOptional",
+            "'\(property.name)' has two levels of optionals, of which a column has one: .some(nil) would be read as nil; "
+                + "write '\(base)', or mark it .serialized",
+            property.binding?.typeAnnotation.map { annotation in
+                Repair.rewriting(annotation.type, as: base, "write '\(base)'", "singleOptional")
+            })
     }
 
     /// The options that a serialized or deferred property cannot have.

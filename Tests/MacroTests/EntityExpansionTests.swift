@@ -245,6 +245,26 @@ import Testing
         #expect(text.contains("var _$state: ObjectState") && !text.contains("super."))
     }
 
+    @Test func typesOfInitialisersThatAlwaysReturnAValueAreKnown() {
+        for (value, type) in [
+            ("UUID()", "UUID"), ("Date(timeIntervalSinceReferenceDate: 0)", "Date"), ("Int(-5)", "Int"),
+            ("URL(fileURLWithPath: \"/\")", "URL"), ("Data(text.utf8)", "Data"), ("Decimal(price)", "Decimal"),
+            ("String(repeating: \"a\", count: 3)", "String"), ("Character(\"a\")", "Character"),
+            ("Int64(truncatingIfNeeded: x)", "Int64"), ("Coordinate(latitude: 0, longitude: 0)", "Coordinate"),
+        ] {
+            let (text, messages) = expand("@Entity struct A { var x = \(value) }")
+            #expect(messages.isEmpty && text.contains("init(x: \(type) = \(value))"), "\(messages)")
+        }
+    }
+
+    @Test func anEntityMayHaveTheNameOfAStandardType() {
+        let (text, messages) = expand("@Entity final class A { var hero: Character?; var born: Date? }")
+        #expect(messages.isEmpty)
+        #expect(text.contains("private var _hero = EntityCoding.codec((Character?).self).emptySlot"))
+        // Where it cannot be one, the compiler says so.
+        #expect(text.contains("EntityCoding.valueCodec((Date?).self)"))
+    }
+
     @Test func hooksAreLeftToTheCompiler() {
         let (text, messages) = expand(
             "@Entity(\"a\", raisesEvents: false) class A { func willInsert() -> Bool { true }; func didSave(_ x: Int) {} }"
@@ -260,7 +280,7 @@ import Testing
         let (text, messages) = expand("@Entity final class A { @Attribute(.primaryKey) var code: UUID?; var x = 1 }")
         #expect(messages.isEmpty)
         #expect(text.contains("func forgetKey() {\n        self._code = nil"))
-        #expect(text.contains("let value0 = EntityCoding.codec((UUID?).self).value(values[0])"))
+        #expect(text.contains("let value0 = EntityCoding.valueCodec((UUID?).self).value(values[0])"))
     }
 
     @Test func stampsAreDeclaredAndFilledIn() {
@@ -337,6 +357,15 @@ import Testing
             ("@Entity final class A<T> { }", "generic"),
             ("@Entity final class A { var x: Int }", "needs a default value"),
             ("@Entity final class A { var x = compute() }", "needs a type annotation"),
+            ("@Entity final class A { var x = URL(string: \"a\") }", "needs a type annotation"),
+            ("@Entity struct A { var x = UUID(uuidString: \"a\") }", "needs a type annotation"),
+            ("@Entity struct A { var x = Int(\"5\") }", "needs a type annotation"),
+            ("@Entity struct A { var x = Int(exactly: 5.0) }", "needs a type annotation"),
+            ("@Entity struct A { var x = Data(base64Encoded: \"\") }", "needs a type annotation"),
+            ("@Entity struct A { var x = String(data: Data(), encoding: .utf8) }", "needs a type annotation"),
+            ("@Entity struct A { var x: Int?? }", "two levels of optionals"),
+            ("@Entity final class A { var x: Optional<Int?> = nil }", "write 'Int?'"),
+            ("@Entity final class A { var x: (Den?)? }", "two levels of optionals"),
             ("@Entity final class A { var a = 1, b = 2 }", "one property per 'var'"),
             ("@Entity final class A { let x = 1 }", "'let' property"),
             ("@Entity struct A { let x: Int = 1 }", "its value is fixed"),

@@ -27,6 +27,8 @@ import Testing
             ),
             ("#if DEBUG\nvar x = 1\n#endif", "#if DEBUG\n@Transient var x = 1\n#endif"),
             ("var x: Int", "var x: Int?"),
+            ("var x: Int??", "var x: Int?"),
+            ("var x: Optional<Int?> = nil", "var x: Int? = nil"),
             ("@Transient var x: Int", "@Transient var x: Int?"),
             ("@Attribute(.uniqe) var x = 1", "@Attribute(.unique) var x = 1"),
             ("@Attribute(.indexed, .colum(\"y\")) var x = 1", "@Attribute(.indexed, .column(\"y\")) var x = 1"),

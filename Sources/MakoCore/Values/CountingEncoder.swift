@@ -4,7 +4,7 @@ import Foundation
 /// One encoding of a value with `JSONEncoder`, and the reason why it must fail.
 final class EncodingRun {
     enum Fault: Error {
-        case shortStack, tooDeep, notANumber
+        case shortStack, tooDeep, notANumber, emptyURL
     }
 
     private(set) var fault: Fault?
@@ -28,6 +28,7 @@ extension EncodingRun.Fault: CustomStringConvertible {
         case .shortStack: "it is nested too deep for the stack of this thread"
         case .tooDeep: "it is nested more than \(JSONText.depthLimit) deep"
         case .notANumber: "Decimal.nan is no number; store nil in an optional property"
+        case .emptyURL: "an empty URL cannot be read back; store nil in an optional property"
         }
     }
 }
@@ -58,6 +59,8 @@ struct NestedJSON<Value: Encodable>: Encodable {
             if (value as? Decimal)?.isNaN == true { throw run.end(.notANumber) }
             return try plain(value)
         }
+        // JSONDecoder refuses an empty text.
+        if Value.self == URL.self, (value as? URL)?.absoluteString.isEmpty == true { throw run.end(.emptyURL) }
         if Value.self is any FlatJSON.Type { try plain(value) } else { try nested(NestedJSON(value, depth + 1, run)) }
     }
 }

@@ -155,16 +155,28 @@ extension Character: StorableValue {
     }
 }
 
+/// Stored as the absolute URL, without its base. An empty URL cannot be stored, because no text makes one: saving it
+/// throws.
 extension URL: StorableValue {
     /// The column type: text.
     public static var columnType: ColumnType { .text }
     @inlinable public static var _$isPlain: Bool { true }
-    /// The absolute URL as a text.
-    public var stored: StoredValue { .text(absoluteString) }
+    /// The absolute URL as a text; an empty one as a double, which the column refuses.
+    public var stored: StoredValue {
+        let text = absoluteString
+        return text.isEmpty ? .double(.nan) : .text(text)
+    }
     /// Creates the URL of a stored text; nil if it is none.
     public init?(stored: StoredValue) {
         guard case .text(let text) = stored else { return nil }
         self.init(string: text)
+    }
+    /// Writes the text to a field of a row.
+    public func write(to writer: inout RowWriter, _ position: Int) {
+        guard case .text(let text) = stored else {
+            return writer.refuse(position, because: "\(EncodingRun.Fault.emptyURL)")
+        }
+        writer.set(position, text)
     }
 }
 

@@ -60,6 +60,7 @@ enum Storable {
         var texts: [String] = []
         var doubles: [Double]?
         var decimals: [Decimal] = []
+        var urls: [URL] = []
         var priced: Priced?
         var keyed: Keyed = Keyed()
         var tree: Tree = .leaf(0)
@@ -140,6 +141,8 @@ private struct Property: Sendable {
         "https://example.org/%F0%9F%A6%88", "urn:isbn:1", "https://[::1]:8080/",
         "/" + String(repeating: "p/", count: 4000),
     ].compactMap { URL(string: $0) }
+    /// No text makes this URL again.
+    static let emptyURLs = [URLComponents().url].compactMap { $0 }
     static let moods: [Storable.Mood] = [.sad, .happy, .sad]
 
     static func isSame(_ a: Double, _ b: Double) -> Bool { a.isNaN ? b.isNaN : a.bitPattern == b.bitPattern }
@@ -158,7 +161,8 @@ private struct Property: Sendable {
         Property("date", \.date, dates) { isSame($0, $1) },
         Property("data", \.data, [Data(), Data([0]), Data(repeating: 255, count: 100_000)]),
         Property("bytes", \.bytes, [[], [0, 255], Array(repeating: 7, count: 5000)]),
-        Property("url", \.url, urls + [nil]),
+        Property("url", \.url, urls + [nil], refused: emptyURLs),
+        Property("urls", \.urls, [[], urls], refused: [emptyURLs]),
         Property("uuid", \.uuid, [UUID(), UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))]),
         Property("decimal", \.decimal, decimals, refused: [.nan]),
         Property("optionalDecimal", \.optionalDecimal, decimals + [nil], refused: [.nan]),
@@ -226,7 +230,7 @@ private struct Property: Sendable {
             let known = holder.id.map { "\($0)" }
             let isRight = entity == "Holder" && key == known && refused.contains(property)
             #expect(isRight, "\(property) of \(entity) \(key ?? ""): \(reason)")
-            #expect(reason.contains("Decimal.nan"))
+            #expect(reason.contains(property.hasPrefix("url") ? "an empty URL" : "Decimal.nan"))
             return false
         }
         return true
@@ -337,6 +341,7 @@ private struct Property: Sendable {
         try db.save(Storable.Holder())
         for update in [
             db.update(Storable.Holder.self).set(\.decimal, to: .nan),
+            db.update(Storable.Holder.self).set(\.url, to: URLComponents().url),
             db.update(Storable.Holder.self).set(\.priced, to: .init(prices: ["a": .nan])),
         ] {
             #expect {
