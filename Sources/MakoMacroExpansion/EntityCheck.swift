@@ -25,6 +25,7 @@ struct EntityCheck {
         checkKeys(of: source, &found)
         checkConstantKeys(of: source, &found)
         checkNames(of: source, &found)
+        checkEquality(of: source, &found)
         if source.columns.count > propertyLimit {
             found.append(
                 Finding(
@@ -38,8 +39,18 @@ struct EntityCheck {
 
     /// Findings that concern classes without an entity as superclass.
     static func findings(inRoot source: EntitySource) -> [Finding] {
-        guard source.ignoresSuperclass else { return [] }
-        return [
+        var found = inheritanceFindings(in: source)
+        if source.keyProperties.isEmpty, !source.isPartial {
+            for property in source.columns where property.columnName.lowercased() == "id" {
+                found.append(
+                    Finding(
+                        id: "duplicateColumn",
+                        message: "'\(property.name)' would share the column 'id' with the key; mark it .primaryKey, "
+                            + "or give it another column", node: property.node))
+            }
+        }
+        guard source.ignoresSuperclass else { return found }
+        return found + [
             Finding(
                 id: "noSuperclass",
                 message: "'\(source.name)' has no superclass that is an entity; remove 'ignoringSuperclass:'",
@@ -112,6 +123,25 @@ struct EntityCheck {
                         id: "duplicateColumn",
                         message: "'\(other)' and '\(property.name)' would share the column '\(property.columnName)'",
                         node: property.node))
+            }
+        }
+        let hasColumnKey = !source.keyProperties.isEmpty && source.rowNumberKey == nil
+        let generated = ["keyValues", "assignMissingKey"] + (source.isClass ? ["forgetKey"] : [])
+        for property in source.properties {
+            let backing = "_" + property.name
+            if source.isClass, !property.isMany, source.variableNames.contains(backing) {
+                found.append(
+                    Finding(
+                        id: "backingName",
+                        message: "'\(property.name)' is stored as '\(backing)', which is the name of another property; "
+                            + "rename that one", node: property.node))
+            }
+            if hasColumnKey, generated.contains(property.name) {
+                found.append(
+                    Finding(
+                        id: "generatedName",
+                        message: "@Entity generates a method '\(property.name)'; give the property another name, and "
+                            + ".column(\"\(property.name)\")", node: property.node))
             }
         }
         if source.keyProperties.isEmpty, source.memberNames.contains("id") {

@@ -9,7 +9,7 @@ open class EntityMacro {
         _ declaration: some DeclGroupSyntax, _ attribute: AttributeSyntax, in context: some MacroExpansionContext
     ) -> (source: EntitySource?, findings: [Finding]) {
         let (source, findings) = analyse(declaration, attribute)
-        return (source, findings + surroundings(of: attribute, in: context))
+        return (source, findings + surroundings(of: declaration, attribute, in: context))
     }
 
     private static func analyse(
@@ -32,7 +32,7 @@ open class EntityMacro {
     private static func flawless(
         _ declaration: some DeclGroupSyntax, _ attribute: AttributeSyntax, in context: some MacroExpansionContext
     ) -> EntitySource? {
-        if !surroundings(of: attribute, in: context).isEmpty { return nil }
+        if !surroundings(of: declaration, attribute, in: context).isEmpty { return nil }
         let text = attribute.description + declaration.description
         // By bytes: names that are canonically equivalent are different names.
         if let last = last.withLock({ $0 }), last.text.utf8.elementsEqual(text.utf8) { return last.source }
@@ -43,8 +43,10 @@ open class EntityMacro {
     }
 
     /// A type inside a function or a generic type cannot have the extension with the conformances.
-    private static func surroundings(of attribute: AttributeSyntax, in context: some MacroExpansionContext) -> [Finding]
-    {
+    /// Nor is a private type visible to it inside another type.
+    private static func surroundings(
+        of declaration: some DeclGroupSyntax, _ attribute: AttributeSyntax, in context: some MacroExpansionContext
+    ) -> [Finding] {
         for outer in context.lexicalContext {
             if outer.is(FunctionDeclSyntax.self) || outer.is(ClosureExprSyntax.self)
                 || outer.is(AccessorDeclSyntax.self)
@@ -66,6 +68,18 @@ open class EntityMacro {
                         node: Syntax(attribute))
                 ]
             }
+        }
+        // For its members, the type itself is the innermost context.
+        let innermost = context.lexicalContext.first?.asProtocol((any NamedDeclSyntax).self)?.name.text
+        let isItself = innermost == declaration.asProtocol((any NamedDeclSyntax).self)?.name.text
+        let isPrivate = { (modifier: DeclModifierSyntax) in modifier.name.tokenKind == .keyword(.private) }
+        if let word = declaration.modifiers.first(where: isPrivate), context.lexicalContext.count > (isItself ? 1 : 0) {
+            return [
+                Finding(
+                    id: "private", message: "an entity inside another type cannot be private; write 'fileprivate'",
+                    node: Syntax(word),
+                    fixIt: Repair.rewriting(word.name, as: "fileprivate", "write 'fileprivate'", "fileprivate"))
+            ]
         }
         return []
     }
@@ -134,10 +148,11 @@ extension EntityMacro: ExtensionMacro {
     ) throws -> [ExtensionDeclSyntax] {
         guard let source = flawless(declaration, node, in: context) else { return [] }
         let missing = Self.names(of: protocols)
+        let availability = availability(of: declaration, in: context)
         if source.isClass && !missing.contains("ObjectEntity") {
             // A subclass inherits its superclass's conformances. The compiler requires `Sendable` to be restated.
             if source.saysSendable { return [] }
-            return [try ExtensionDeclSyntax("extension \(type.trimmed): @unchecked Sendable {}")]
+            return [try ExtensionDeclSyntax("\(raw: availability)extension \(type.trimmed): @unchecked Sendable {}")]
         }
         if protocols.isEmpty { return [] }
         // The implied protocols are listed, so that looking up any of them finds this extension. Those that the type
@@ -152,6 +167,16 @@ extension EntityMacro: ExtensionMacro {
         names = names.map { "nonisolated " + $0 }
         if missing.contains("Sendable") { names.append(source.isClass ? "@unchecked Sendable" : "Sendable") }
         let conformance = names.joined(separator: ", ")
-        return [try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: conformance) {}")]
+        return [try ExtensionDeclSyntax("\(raw: availability)extension \(type.trimmed): \(raw: conformance) {}")]
+    }
+
+    /// The `@available` attributes of a type and of the types around it, which its extensions do not inherit.
+    private static func availability(of declaration: some DeclGroupSyntax, in context: some MacroExpansionContext)
+        -> String
+    {
+        let around = context.lexicalContext.compactMap { $0.asProtocol((any WithAttributesSyntax).self)?.attributes }
+        let attributes = ([declaration.attributes] + around).flatMap { $0.compactMap { $0.as(AttributeSyntax.self) } }
+        return attributes.filter { EntityParser.name(of: $0) == "available" }.map { $0.trimmedDescription + "\n" }
+            .joined()
     }
 }

@@ -41,12 +41,28 @@ extension EntityParser {
         variable.modifiers.contains { [.keyword(.static), .keyword(.class)].contains($0.name.tokenKind) }
     }
 
-    /// Without a default value, an accessor or an optional type: the generated initialisers cannot initialise it.
+    /// Without a default value, an accessor or an implicit nil, which a `let` and `Optional<T>` do not have: the generated
+    /// initialisers cannot initialise it. A property wrapper may.
     static func isBare(_ variable: VariableDeclSyntax) -> Bool {
-        variable.bindings.contains { binding in
+        let marks = variable.attributes.compactMap { $0.as(AttributeSyntax.self).map(name(of:)) }
+        if marks.contains(where: { !["Transient", "available"].contains($0) }) { return false }
+        let isConstant = variable.bindingSpecifier.tokenKind == .keyword(.let)
+        return variable.bindings.contains { binding in
             guard binding.initializer == nil, binding.accessorBlock == nil else { return false }
-            return !PropertySource.isOptional(binding.typeAnnotation?.type.trimmedDescription ?? "")
+            let type = binding.typeAnnotation?.type
+            let isNil = type?.is(OptionalTypeSyntax.self) == true
+            return isConstant || !isNil && type?.is(ImplicitlyUnwrappedOptionalTypeSyntax.self) != true
         }
+    }
+
+    /// Whether objects have a value for it.
+    static func holdsValue(_ variable: VariableDeclSyntax) -> Bool {
+        !isStatic(variable) && !has("Transient", variable)
+            && variable.bindings.contains { $0.accessorBlock.map(observesChanges) ?? true }
+    }
+
+    static func isIndex(_ macro: MacroExpansionDeclSyntax) -> Bool {
+        ["Index", "Unique", "FullText"].contains(macro.macroName.text)
     }
 
     static func observesChanges(_ block: AccessorBlockSyntax) -> Bool {

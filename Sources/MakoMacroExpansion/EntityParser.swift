@@ -14,7 +14,8 @@ struct EntityParser {
                 kind: .classType(isFinal: isFinal), name: type.name.text,
                 declaredAccess: Self.access(of: type.modifiers), node: Syntax(type.name))
             source.isOpen = type.modifiers.contains { $0.name.tokenKind == .keyword(.open) }
-            let inherited = type.inheritanceClause?.inheritedTypes.map(\.type) ?? []
+            source.inherited = type.inheritanceClause.map { Array($0.inheritedTypes) } ?? []
+            let inherited = source.inherited.map(\.type)
             source.firstInherited = inherited.first.map { Self.withoutAttributes($0).trimmedDescription }
             source.firstInheritedName = inherited.first.map { Self.lastName(of: $0) } ?? ""
             source.saysSendable = inherited.contains { Self.lastName(of: $0) == "Sendable" }
@@ -155,6 +156,12 @@ struct EntityParser {
             find("structHook", "hooks belong to classes: '\(name)' of a struct is never called", Syntax(function.name))
             return
         }
+        for case .attribute(let attribute) in function.attributes where Self.name(of: attribute).hasSuffix("Actor") {
+            find(
+                "hookActor",
+                "'\(name)' is a hook, which the thread that saves calls; remove '\(attribute.trimmedDescription)'",
+                Syntax(attribute), Repair.removing(attribute, from: function))
+        }
         let result = function.signature.returnClause?.type.trimmedDescription ?? "Void"
         let answers = ["Void", "()"] + (name.hasPrefix("will") ? ["Bool"] : [])
         let isStatic = function.modifiers.contains {
@@ -186,6 +193,7 @@ struct EntityParser {
             parse(macro, into: &source)
         } else if let function = member.as(FunctionDeclSyntax.self) {
             source.memberNames.insert(function.name.text)
+            source.noteEquality(function)
             checkHook(function, in: source)
         } else if let conditional = member.as(IfConfigDeclSyntax.self) {
             checkConditional(conditional, into: &source)
@@ -198,7 +206,14 @@ struct EntityParser {
             for member in members {
                 if let inner = member.decl.as(IfConfigDeclSyntax.self) { checkConditional(inner, into: &source) }
                 if member.decl.is(DeinitializerDeclSyntax.self) { source.hasDeinitializer = true }
-                guard let variable = member.decl.as(VariableDeclSyntax.self), Self.isStored(variable) else { continue }
+                if let macro = member.decl.as(MacroExpansionDeclSyntax.self), Self.isIndex(macro) {
+                    find(
+                        "conditionalIndex", "@Entity: #\(macro.macroName.text) inside '#if' has no effect; move it out",
+                        Syntax(macro))
+                }
+                guard let variable = member.decl.as(VariableDeclSyntax.self), Self.holdsValue(variable) else {
+                    continue
+                }
                 find(
                     "conditional",
                     "@Entity: a property inside '#if' cannot be stored; move it out or mark it @Transient",
@@ -208,8 +223,8 @@ struct EntityParser {
     }
 
     private mutating func parse(_ macro: MacroExpansionDeclSyntax, into source: inout EntitySource) {
+        guard Self.isIndex(macro) else { return }
         let name = macro.macroName.text
-        guard name == "Index" || name == "Unique" || name == "FullText" else { return }
         var groups: [String] = []
         var condition: String?
         var stemming: String?
@@ -257,15 +272,19 @@ struct EntityParser {
     private mutating func parse(_ variable: VariableDeclSyntax, into source: inout EntitySource) {
         guard let binding = variable.bindings.first else { return }
         for each in variable.bindings {
-            if let name = each.pattern.as(IdentifierPatternSyntax.self)?.identifier.text {
+            if let name = each.pattern.as(IdentifierPatternSyntax.self)?.identifier.text.trimmingBackticks {
                 source.memberNames.insert(name)
+                source.variableNames.insert(name)
             }
         }
         if Self.has("Transient", variable) || Self.isStatic(variable) {
-            if Self.has("Transient", variable), source.isClass, !Self.isStatic(variable), Self.isBare(variable) {
+            if Self.has("Transient", variable), !Self.isStatic(variable), Self.isBare(variable) {
+                let isVariable = variable.bindingSpecifier.tokenKind == .keyword(.var)
+                let isOptional = PropertySource.isOptional(Self.type(of: binding) ?? "")
                 find(
-                    "transient", "a @Transient property of a class needs a default value", Syntax(variable),
-                    variable.bindings.count == 1 ? Repair.optional(binding) : nil)
+                    "transient",
+                    "a @Transient property needs a default value, because no row has one", Syntax(variable),
+                    variable.bindings.count == 1 && isVariable && !isOptional ? Repair.optional(binding) : nil)
             }
             complainAboutOptions(of: variable, "is not stored")
             return
@@ -361,7 +380,7 @@ struct EntityParser {
                 property.attributes += Self.options(of: attribute)
             case "Relationship":
                 property.relationship = options(of: attribute, labelled: &property)
-            case "_Stored": break
+            case "_Stored", "available": break
             default:
                 find(
                     "wrapper",

@@ -23,6 +23,8 @@ struct EntitySource: Sendable {
     var firstInherited: String?
     /// That type's name without enclosing types.
     var firstInheritedName = ""
+    /// The inheritance clause of a class.
+    var inherited: [InheritedTypeSyntax] = []
     /// Whether the class itself declares `Sendable`.
     var saysSendable = false
     /// Whether the superclass is an entity. Known only in the member role.
@@ -45,6 +47,11 @@ struct EntitySource: Sendable {
     /// The initialisers in the body.
     var initializers: [InitializerSource] = []
     var memberNames: Set<String> = []
+    var variableNames: Set<String> = []
+    /// The `==` that the body of a class has for it.
+    var equality: Syntax?
+    /// Whether the body has `hash(into:)`.
+    var hasHash = false
     /// Whether the body has a `deinit`.
     var hasDeinitializer = false
     /// The options of @Entity, by label.
@@ -279,7 +286,11 @@ struct PropertySource {
     /// Whether its slot releases its objects itself, because the owner has its own `deinit`.
     var letsGo = false
     /// The name of its backing property.
-    var backingName: String { "_" + name }
+    var backingName: String { Self.identifier("_" + name) }
+    /// A name as generated code writes it: in backticks where it has other characters than identifiers have.
+    static func identifier(_ name: String) -> String {
+        name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" } ? name : "`\(name)`"
+    }
     var backing: String { letsGo && needsSlot ? backingName + ".slot" : backingName }
     /// The backing value of a class's property, for code that holds the lock.
     var content: String { isScalar ? backing + ".value" : backing }
@@ -288,6 +299,7 @@ struct PropertySource {
         "Bool", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float",
         "Double", "Date",
     ]
+    /// Types that are taken for values by their names. `Character` is not among them: entities have this name, too.
     static let valueTypes: Set<String> = [
         "Bool", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float",
         "Double", "String", "Date", "Data", "URL", "UUID", "Decimal", "Substring", "CGFloat", "CGPoint", "CGSize",

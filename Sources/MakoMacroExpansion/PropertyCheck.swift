@@ -38,6 +38,11 @@ struct PropertyCheck {
                 "'.column' takes the name as a text without interpolation, such as .column(\"\(property.name)\")",
                 at: option.node)
         }
+        if let second = property.attributes.filter({ $0.name == "column" }).dropFirst().first {
+            find(
+                "columnTwice", "'\(property.name)' has one column; remove the second .column", at: second.node,
+                Repair.removing(option: second.node))
+        }
         checkText()
         checkPlace()
         checkForm()

@@ -63,6 +63,27 @@ enum Repair {
         return new
     }
 
+    static func removing(_ attribute: AttributeSyntax, from function: FunctionDeclSyntax) -> FixIt {
+        var new = function
+        new.attributes = function.attributes.filter { $0.id != attribute.id }
+        new.leadingTrivia = function.leadingTrivia
+        return replacing(function, with: new, "remove '\(attribute.trimmedDescription)'", "unmark")
+    }
+
+    /// Removes a type from an inheritance clause, and the clause with its last one.
+    static func removing(_ type: InheritedTypeSyntax) -> FixIt? {
+        guard let clause = type.parent?.parent?.as(InheritanceClauseSyntax.self) else { return nil }
+        let message = "remove '\(type.type.trimmedDescription)'"
+        var kept = clause.inheritedTypes.filter { $0.id != type.id }
+        guard let last = kept.indices.last else {
+            let nothing = TokenSyntax.identifier("", trailingTrivia: clause.trailingTrivia)
+            return replacing(clause, with: nothing, message, "removeInherited")
+        }
+        kept[last].trailingComma = nil
+        kept[last].trailingTrivia = clause.trailingTrivia
+        return replacing(clause, with: clause.with(\.inheritedTypes, kept), message, "removeInherited")
+    }
+
     /// Removes an argument of an attribute, or the attribute when it has no other argument.
     static func removing(option: Syntax) -> FixIt? {
         guard let argument = option.as(LabeledExprSyntax.self) ?? option.parent?.as(LabeledExprSyntax.self),

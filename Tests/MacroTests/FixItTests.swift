@@ -74,6 +74,9 @@ import Testing
             ("func willUpdate() async { }", "func willUpdate() { }"),
             ("func didSave() -> Bool { true }", "func didSave() { true }"),
             ("private static func didLoad() { }", "private func didLoad() { }"),
+            ("@MainActor func didSave() { }", "func didSave() { }"),
+            ("@Attribute(.column(\"a\"), .column(\"b\")) var x = 1", "@Attribute(.column(\"a\")) var x = 1"),
+            ("#if DEBUG\nlazy var x = 1\n#endif", "#if DEBUG\n@Transient lazy var x = 1\n#endif"),
         ])
     func ofMembers(_ wrong: String, _ right: String) {
         let source = "@Entity final class A { \(wrong) }"
@@ -99,6 +102,12 @@ import Testing
             ),
             ("@Entity struct A { @Relationship(.owned) var x: ToOne<B> }", "@Entity struct A { var x: ToOne<B> }"),
             ("@Attribute(.unique) func f() { }", "func f() { }"),
+            ("@Entity final class A: Sendable { var x = 1 }", "@Entity final class A { var x = 1 }"),
+            ("@Entity class A: NSObject, Codable { var x = 1 }", "@Entity class A: Codable { var x = 1 }"),
+            (
+                "enum E { @Entity private struct A { var x = 1 } }",
+                "enum E { @Entity fileprivate struct A { var x = 1 } }"
+            ),
         ])
     func ofTypes(_ wrong: String, _ right: String) {
         #expect(!complaints(wrong).isEmpty)
