@@ -4,7 +4,7 @@ extension EntityRender {
     func classMembers() -> [String] {
         var members: [String] = []
         if !source.isSubclass {
-            let state = source.hasDesignatedInitializer ? " = ObjectState()" : ": ObjectState"
+            let state = source.hasDesignatedInitializer ? " = EntityCoding.ObjectState()" : ": EntityCoding.ObjectState"
             members.append("@exclusivity(unchecked) \(access)var _$state\(state)")
         }
         members += source.isInHierarchy ? modelInHierarchy() : [model()]
@@ -49,15 +49,17 @@ extension EntityRender {
         let columns = source.columns.count
         var members = [
             block(
-                "\(access)static func _$properties\(type)\(generic) -> [PropertyModel]",
-                listing("properties", "PropertyModel", properties, propertyModels(root: root))
+                "\(access)static func _$properties\(type)\(generic) -> [EntityCoding.PropertyModel]",
+                listing("properties", "EntityCoding.PropertyModel", properties, propertyModels(root: root))
                     + ["return properties"]),
             block(
-                "\(access)static func _$indexes\(type)\(generic) -> [IndexModel]",
-                listing("indexes", "IndexModel", ignores ? nil : inherited("_$indexes"), indexModels(root: root))
+                "\(access)static func _$indexes\(type)\(generic) -> [EntityCoding.IndexModel]",
+                listing(
+                    "indexes", "EntityCoding.IndexModel", ignores ? nil : inherited("_$indexes"),
+                    indexModels(root: root))
                     + ["return indexes"]),
-            "\(member)class var entityModel: EntityModel {\n    _$model\n}",
-            "private static let _$model = EntityModel(\n    \(type).self, table: \"\(source.table ?? type)\", "
+            "\(member)class var entityModel: EntityCoding.EntityModel {\n    _$model\n}",
+            "private static let _$model = EntityCoding.EntityModel(\n    \(type).self, table: \"\(source.table ?? type)\", "
                 + "\(idPath)properties: _$properties\(type)(\(type).self), "
                 + "keys: \(keyNames), indexes: _$indexes\(type)(\(type).self)\(modelOptions)"
                 + "\(modelEnd(superclass: source.isSubclass ? source.firstInherited ?? "" : nil)))",
@@ -79,7 +81,7 @@ extension EntityRender {
         let isSubclass = source.isSubclass
         var start: [String] = []
         if !source.hasDesignatedInitializer {
-            if !isSubclass { start.append("self._$state = ObjectState()") }
+            if !isSubclass { start.append("self._$state = EntityCoding.ObjectState()") }
         }
         let required = source.isFinalClass && !isSubclass ? "" : "required "
         let rowKey = source.rowNumberKey?.name
@@ -151,7 +153,7 @@ extension EntityRender {
         let name = source.isInHierarchy ? "\\(Self.self)" : type
         var members = [
             block(
-                "\(member)func _$take(_ values: DictionaryValues) throws(MakoError)",
+                "\(member)func _$take(_ values: EntityCoding.DictionaryValues) throws(MakoError)",
                 (source.isSubclass ? ["try super._$take(values)"] : []) + takes)
         ]
         // Generated in each class, because a subclass of a class with a handwritten initialiser would not inherit it.
@@ -159,7 +161,7 @@ extension EntityRender {
             members.append(
                 block(
                     head,
-                    ["self.init()", "try self._$take(DictionaryValues(dictionary, entity: \"\(name)\"))"]))
+                    ["self.init()", "try self._$take(EntityCoding.DictionaryValues(dictionary, entity: \"\(name)\"))"]))
         }
         return members
     }
@@ -185,7 +187,7 @@ extension EntityRender {
         }
         let plain = ["super.init()", "self._$state = row.state"]
         let end = source.ignoresSuperclass ? plain : source.isSubclass ? ["try super.init(row: row)"] : []
-        return block("\(access)\(required)init(row: EntityRow) throws(MakoError)", start + lines + end)
+        return block("\(access)\(required)init(row: EntityCoding.EntityRow) throws(MakoError)", start + lines + end)
     }
 
     /// The value of a field while the property is in the row.
@@ -260,7 +262,7 @@ extension EntityRender {
                         defaultAssignment($0, rowKey: nil) ?? "self.\($0.backing) = \(Self.codec($0)).emptySlot"
                     }),
             block(
-                "\(member)func takeKey(_ values: [StoredValue]) -> Bool",
+                "\(member)func takeKey(_ values: [EntityCoding.StoredValue]) -> Bool",
                 ["guard \(conditions.joined(separator: ", ")) else { return false }"] + decoding
                     + keys.enumerated().map { assignment($1, value: "value\($0)", rowKey: nil) } + ["return true"]),
         ]
@@ -291,10 +293,10 @@ extension EntityRender {
         let calls = EntityCheck.hooks.map { "case .\($0): return EntityCoding.agrees(self.\($0)())" }
         return [
             block(
-                "\(member)\(source.isInHierarchy ? "class" : "static") var _$hooks: ObjectHooks",
-                ["var hooks: ObjectHooks = []"] + tests + ["return hooks"]),
+                "\(member)\(source.isInHierarchy ? "class" : "static") var _$hooks: EntityCoding.ObjectHooks",
+                ["var hooks: EntityCoding.ObjectHooks = []"] + tests + ["return hooks"]),
             block(
-                "\(member)func _$call(_ hook: ObjectHooks) -> Bool",
+                "\(member)func _$call(_ hook: EntityCoding.ObjectHooks) -> Bool",
                 ["switch hook {"] + calls + ["default: return true", "}"]),
         ]
     }

@@ -3,8 +3,9 @@ extension EntityRender {
     ///
     /// - Parameter writes: the statement of each column.
     func encoders(_ writes: [String]) -> [String] {
-        let word = "encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError)"
-        let set = "_$encode(into writer: inout RowWriter, properties: EntityCoding.PropertySet) throws(MakoError)"
+        let word = "encode(into writer: inout EntityCoding.RowWriter, properties: UInt64) throws(MakoError)"
+        let set =
+            "_$encode(into writer: inout EntityCoding.RowWriter, properties: EntityCoding.PropertySet) throws(MakoError)"
         let isLazy = source.isClass && !source.lazyColumns.isEmpty
         if source.isNarrow {
             let decoding = isLazy ? ["self._$decode(properties)"] : []

@@ -2,7 +2,7 @@ import SwiftSyntax
 
 extension EntityRender {
     func structMembers() -> [String] {
-        var members = ["\(access)var _$value = ValueState()", model()]
+        var members = ["\(access)var _$value = EntityCoding.ValueState()", model()]
         if let identity = identity() { members.append(identity) }
         let stored = source.parameters
         members += stampProperties { _, _ in "" }
@@ -47,7 +47,7 @@ extension EntityRender {
     }
 
     private func structDictionaryInitializer(_ stored: [PropertySource]) -> String {
-        var lines = ["let values = DictionaryValues(dictionary, entity: \"\(type)\")"]
+        var lines = ["let values = EntityCoding.DictionaryValues(dictionary, entity: \"\(type)\")"]
         let hasRowNumber = source.keyProperties.isEmpty
         if stored.isEmpty && !hasRowNumber { lines[0] = "_ = dictionary" }
         for property in stored {
@@ -74,6 +74,6 @@ extension EntityRender {
             lines.append("self.\(key.codeName) = try EntityCoding.key(row, as: (\(key.type)).self)")
         }
         lines.append("self._$value = row.valueState")
-        return block("\(access)init(row: EntityRow) throws(MakoError)", lines)
+        return block("\(access)init(row: EntityCoding.EntityRow) throws(MakoError)", lines)
     }
 }

@@ -95,11 +95,11 @@ extension EntityRender {
             index.groups.map { group in
                 let keys = root == type ? group : group.replacing("\\\(type).", with: "\\.")
                 if index.isFullText {
-                    return "EntityModel.fullText(\(root).self, \(keys)"
+                    return "EntityCoding.EntityModel.fullText(\(root).self, \(keys)"
                         + (index.stemming.map { ", stemming: \($0)" } ?? "") + ")"
                 }
                 let condition = index.condition.map { ", where: \($0)" } ?? ""
-                return "EntityModel.index(\(root).self, \(keys), isUnique: \(index.isUnique)\(condition))"
+                return "EntityCoding.EntityModel.index(\(root).self, \(keys), isUnique: \(index.isUnique)\(condition))"
             }
         }
     }
@@ -135,13 +135,13 @@ extension EntityRender {
     }
 
     func model() -> String {
-        var lines = listing("properties", "PropertyModel", nil, propertyModels(root: type))
-        lines += listing("indexes", "IndexModel", nil, indexModels(root: type))
+        var lines = listing("properties", "EntityCoding.PropertyModel", nil, propertyModels(root: type))
+        lines += listing("indexes", "EntityCoding.IndexModel", nil, indexModels(root: type))
         lines.append(
-            "return EntityModel(\(type).self, table: \"\(source.table ?? type)\", \(idPath)"
+            "return EntityCoding.EntityModel(\(type).self, table: \"\(source.table ?? type)\", \(idPath)"
                 + "properties: properties, keys: \(keyNames), indexes: indexes\(modelOptions)\(modelEnd(superclass: nil)))"
         )
-        return block("\(access)static let entityModel: EntityModel =", lines) + "()"
+        return block("\(access)static let entityModel: EntityCoding.EntityModel =", lines) + "()"
     }
 
     func identity() -> String? {
@@ -157,7 +157,7 @@ extension EntityRender {
         }
         if keys.count == 1 { return "\(head)\(access)var id: \(keys[0].type) {\n    self.\(keys[0].codeName)\n}" }
         let values = keys.map { "\(Self.codec($0)).stored(self.\($0.codeName))" }.joined(separator: ", ")
-        return "\(head)\(access)var id: CompositeKey {\n    CompositeKey([\(values)])\n}"
+        return "\(head)\(access)var id: EntityCoding.CompositeKey {\n    EntityCoding.CompositeKey([\(values)])\n}"
     }
 
     func keyMembers(prefix: String, mutating: String) -> [String] {
@@ -172,7 +172,7 @@ extension EntityRender {
         }
         return [
             block(
-                "\(member)func keyValues() -> [StoredValue]",
+                "\(member)func keyValues() -> [EntityCoding.StoredValue]",
                 decoding + ["\(decoding.isEmpty ? "" : "return ")[\(values.joined(separator: ", "))]"]),
             block(
                 "\(member)\(mutating)func assignMissingKey()",
@@ -216,7 +216,7 @@ extension EntityRender {
                 "\(member)func visitReferences(_ visit: (Int, any ObjectEntity) -> Void)",
                 (callsSuper ? ["super.visitReferences(visit)"] : []) + visits),
             block(
-                "\(member)\(mutating)func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)",
+                "\(member)\(mutating)func resolveReference(_ property: Int, to object: any ObjectEntity, key: EntityCoding.RowKey)",
                 cases.isEmpty ? [] : ["switch property {"] + cases + ["default: \(others)", "}"]),
         ] + (releases.isEmpty ? [] : [block("deinit", releases)])
     }

@@ -85,7 +85,7 @@ extension StoredPropertyMacro: AccessorMacro {
                     ? weakGetter(request, field: field)
                     : """
                     get {
-                        \(raw: read)let lock = ObjectLock(self)
+                        \(raw: read)let lock = EntityCoding.ObjectLock(self)
                         lock.lock()
                         if \(raw: field).isSettled {
                             defer { lock.unlock() }
@@ -117,7 +117,7 @@ extension StoredPropertyMacro: AccessorMacro {
             return [
                 """
                 get {
-                    \(raw: read)let lock = ObjectLock(self)
+                    \(raw: read)let lock = EntityCoding.ObjectLock(self)
                     lock.lock()
                     defer { lock.unlock() }
                     if self._$state.isPending(\(raw: request.bit)) { self._$decode(\(raw: request.bit)) }
@@ -130,7 +130,7 @@ extension StoredPropertyMacro: AccessorMacro {
             return [
                 """
                 get {
-                    \(raw: read)let lock = ObjectLock(self)
+                    \(raw: read)let lock = EntityCoding.ObjectLock(self)
                     lock.lock()
                     defer { lock.unlock() }
                     return \(raw: field)
@@ -145,7 +145,7 @@ extension StoredPropertyMacro: AccessorMacro {
     private static func weakGetter(_ request: Request, field: String) -> AccessorDeclSyntax {
         """
         get {
-            \(raw: request.observation("access"))let lock = ObjectLock(self)
+            \(raw: request.observation("access"))let lock = EntityCoding.ObjectLock(self)
             lock.lock()
             let slot = \(raw: field).held
             lock.unlock()
@@ -167,7 +167,7 @@ extension StoredPropertyMacro: AccessorMacro {
         return """
             let isFirst = !\(field).isSettled && \(isLoaded)
             \(field).settle(loaded, replacing: slot)
-            let mark = isFirst ? EntityCoding.noteLoad(&self._$state, property: \(request.column)) : WriteMark.none
+            let mark = isFirst ? EntityCoding.noteLoad(&self._$state, property: \(request.column)) : EntityCoding.WriteMark.none
             """
     }
 
@@ -184,7 +184,7 @@ extension StoredPropertyMacro: AccessorMacro {
         let decoding = request.kind == "lazy" ? "\n    self._$decode(\(request.bit))" : ""
         return """
             set {
-                \(raw: request.observation("willSet"))let lock = ObjectLock(self)
+                \(raw: request.observation("willSet"))let lock = EntityCoding.ObjectLock(self)
                 let value = \(raw: value)
                 lock.lock()\(raw: decoding)
                 let old = \(raw: field)
@@ -214,12 +214,12 @@ extension StoredPropertyMacro: PeerMacro {
                 ? ".slot(\(property.defaultValue ?? "nil"))" : ".emptySlot"
             let slot = "\(EntityRender.codec(property))\(start)"
             return [
-                "@exclusivity(unchecked) private var \(raw: property.backingName) = \(raw: property.letsGo ? "SlotField(\(slot))" : slot)"
+                "@exclusivity(unchecked) private var \(raw: property.backingName) = \(raw: property.letsGo ? "EntityCoding.SlotField(\(slot))" : slot)"
             ]
         case "scalar":
             let start = request.keepsDefault ? property.defaultValue ?? "" : ""
             return [
-                "private let \(raw: property.backing) = ScalarField<\(raw: property.type)>(\(raw: start))"
+                "private let \(raw: property.backing) = EntityCoding.ScalarField<\(raw: property.type)>(\(raw: start))"
             ]
         default:
             var text = "@exclusivity(unchecked) private var \(property.backing): \(property.type)"

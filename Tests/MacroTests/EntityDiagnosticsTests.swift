@@ -226,7 +226,7 @@ import Testing
             }
             """)
         #expect(messages.isEmpty)
-        #expect(text.contains("private var _next = SlotField(EntityCoding.codec((A?).self).emptySlot)"))
+        #expect(text.contains("private var _next = EntityCoding.SlotField(EntityCoding.codec((A?).self).emptySlot)"))
         #expect(text.contains("if let object = self._next.slot.loadedObject"))
         #expect(!text.contains("letGo()"))
     }

@@ -19,7 +19,7 @@ import Testing
         #expect(text.contains("private var _boss = EntityCoding.codec((Boss?).self).emptySlot"))
         #expect(text.contains("init(name: String = \"\", boss: Boss? = nil)"))
         #expect(text.contains("convenience init(_ dictionary: [String: Any]) throws(MakoError)"))
-        #expect(text.contains("static let entityModel: EntityModel"))
+        #expect(text.contains("static let entityModel: EntityCoding.EntityModel"))
         #expect(text.contains("var id: Int?"))
         #expect(!text.contains("_isSelected"))
         #expect(!text.contains("required init"))
@@ -29,7 +29,7 @@ import Testing
         let (text, messages) = expand("@Entity class Person { var name = \"\" }")
         #expect(messages.isEmpty)
         #expect(text.contains("required init()"))
-        #expect(text.contains("required init(row: EntityRow) throws(MakoError)"))
+        #expect(text.contains("required init(row: EntityCoding.EntityRow) throws(MakoError)"))
         #expect(text.contains("convenience init(name: String = \"\")"))
     }
 
@@ -45,7 +45,7 @@ import Testing
         #expect(text.contains("extension Wolf: nonisolated Entity"))
         #expect(text.contains("var id: String {"))
         #expect(text.contains("init(name: String, weight: Double = 0)"))
-        #expect(text.contains("func keyValues() -> [StoredValue]"))
+        #expect(text.contains("func keyValues() -> [EntityCoding.StoredValue]"))
         #expect(!text.contains("private var _name"))
         #expect(!text.contains("init() {"))
     }
@@ -99,7 +99,7 @@ import Testing
         let (package, _) = expand("@Entity public struct A { package var x: Int; public var y = 1 }")
         #expect(package.contains("package init(x: Int, y: Int = 1)"))
         let (narrow, _) = expand("@Entity package struct A { var x: Int }")
-        #expect(narrow.contains("    init(x: Int)") && narrow.contains("package init(row: EntityRow)"))
+        #expect(narrow.contains("    init(x: Int)") && narrow.contains("package init(row: EntityCoding.EntityRow)"))
         let (hidden, _) = expand("@Entity struct A { fileprivate var x: Int; private let y: Phase }")
         #expect(hidden.contains("private init(x: Int, y: Phase)") && !hidden.contains("fileprivate init"))
         let (setter, _) = expand("@Entity public struct A { public private(set) var x: Int }")
@@ -177,13 +177,14 @@ import Testing
         #expect(text.contains("table: \"persons\""))
         #expect(text.contains("column: \"n\", default: \"\", options: [.unique]"))
         #expect(text.contains("options: [.originalName(\"years\")]"))
-        #expect(text.contains("EntityModel.index(Person.self, [\\.age, \\.name], isUnique: false)"))
-        #expect(text.contains("EntityModel.index(Person.self, [\\.age], isUnique: true)"))
+        #expect(text.contains("EntityCoding.EntityModel.index(Person.self, [\\.age, \\.name], isUnique: false)"))
+        #expect(text.contains("EntityCoding.EntityModel.index(Person.self, [\\.age], isUnique: true)"))
         #expect(
             text.contains(
-                "EntityModel.index(Person.self, [\\.age], isUnique: false, where: \"age > 18 AND name != 'x'\")"))
-        #expect(text.contains("EntityModel.fullText(Person.self, [\\.name])"))
-        #expect(text.contains("EntityModel.fullText(Person.self, [\\.name], stemming: .english)"))
+                "EntityCoding.EntityModel.index(Person.self, [\\.age], isUnique: false, where: \"age > 18 AND name != 'x'\")"
+            ))
+        #expect(text.contains("EntityCoding.EntityModel.fullText(Person.self, [\\.name])"))
+        #expect(text.contains("EntityCoding.EntityModel.fullText(Person.self, [\\.name], stemming: .english)"))
         #expect(text.contains(".many(\"pets\", \\Person.pets, Pet.self, inverse: \\Pet.owner, deleteRule: .cascade)"))
         #expect(text.contains("ToMany<Pet>(owner: self, inverse: \\Pet.owner)"))
     }
@@ -211,7 +212,7 @@ import Testing
             }
             """)
         #expect(messages.isEmpty)
-        #expect(text.contains("private let _x = ScalarField<Int>(0)"))
+        #expect(text.contains("private let _x = EntityCoding.ScalarField<Int>(0)"))
         #expect(text.contains("convenience init(x: Int = 0)"))
     }
 
@@ -227,22 +228,22 @@ import Testing
         #expect(messages.isEmpty)
         #expect(text.contains("extension B: @unchecked Sendable {"))
         #expect(!text.contains("var _$state"))
-        #expect(text.contains("static func _$propertiesB<T: B>(_ type: T.Type) -> [PropertyModel]"))
-        #expect(text.contains("var properties: [PropertyModel] = Module.A._$propertiesA(type)"))
-        #expect(text.contains("EntityModel.index(T.self, [\\.x], isUnique: false)"))
-        #expect(text.contains("override class var entityModel: EntityModel"))
+        #expect(text.contains("static func _$propertiesB<T: B>(_ type: T.Type) -> [EntityCoding.PropertyModel]"))
+        #expect(text.contains("var properties: [EntityCoding.PropertyModel] = Module.A._$propertiesA(type)"))
+        #expect(text.contains("EntityCoding.EntityModel.index(T.self, [\\.x], isUnique: false)"))
+        #expect(text.contains("override class var entityModel: EntityCoding.EntityModel"))
         #expect(text.contains("static var _$baseB: Int {\n        Module.A._$endA"))
         #expect(text.contains("property: (B._$baseB + 0)"))
         #expect(text.contains("try super._$encode(into: &writer, properties: properties)"))
         #expect(text.contains("super._$lazyProperties | (1 << (B._$baseB + 1))"))
-        #expect(text.contains("override func _$take(_ values: DictionaryValues) throws(MakoError)"))
+        #expect(text.contains("override func _$take(_ values: EntityCoding.DictionaryValues) throws(MakoError)"))
     }
 
     @Test func aProtocolBehindTheColonIsNoSuperclass() {
         let (text, messages) = expand("@Entity final class B: Named { var x: Int = 1 }")
         #expect(messages.isEmpty)
         #expect(text.contains("static var _$baseB: Int {\n        0"))
-        #expect(text.contains("var _$state: ObjectState") && !text.contains("super."))
+        #expect(text.contains("var _$state: EntityCoding.ObjectState") && !text.contains("super."))
     }
 
     @Test func typesOfInitialisersThatAlwaysReturnAValueAreKnown() {
@@ -317,7 +318,7 @@ import Testing
         let (text, messages) = expand("@Entity final class A { var `default`: Int = 0 }")
         #expect(messages.isEmpty)
         #expect(text.contains("\\A.`default`"))
-        #expect(text.contains("private let _default = ScalarField<Int>()"))
+        #expect(text.contains("private let _default = EntityCoding.ScalarField<Int>()"))
     }
 
     @Test func rawIdentifiersKeepTheirBackticks() {

@@ -10,6 +10,41 @@ public enum EntityCoding {
     /// A set of properties, under a name that users' types do not have.
     public typealias PropertySet = EntityPropertySet
 
+    // Generated code names types by these aliases, because a type of the user may have the same name.
+
+    /// The key of several properties.
+    public typealias CompositeKey = MakoCore.CompositeKey
+    /// The values of a dictionary.
+    public typealias DictionaryValues = MakoCore.DictionaryValues
+    /// The model of an entity.
+    public typealias EntityModel = MakoCore.EntityModel
+    /// A stored row.
+    public typealias EntityRow = MakoCore.EntityRow
+    /// An index of an entity.
+    public typealias IndexModel = MakoCore.IndexModel
+    /// The hooks of a class.
+    public typealias ObjectHooks = MakoCore.ObjectHooks
+    /// The lock of an object.
+    public typealias ObjectLock = MakoCore.ObjectLock
+    /// The metadata of an object.
+    public typealias ObjectState = MakoCore.ObjectState
+    /// A property of an entity.
+    public typealias PropertyModel = MakoCore.PropertyModel
+    /// The key of a row.
+    public typealias RowKey = MakoCore.RowKey
+    /// The writer of a row.
+    public typealias RowWriter = MakoCore.RowWriter
+    /// The field of a number.
+    public typealias ScalarField = MakoCore.ScalarField
+    /// The field of a slot.
+    public typealias SlotField = MakoCore.SlotField
+    /// The content of a column.
+    public typealias StoredValue = MakoCore.StoredValue
+    /// The metadata of a struct.
+    public typealias ValueState = MakoCore.ValueState
+    /// The mark of a write.
+    public typealias WriteMark = MakoCore.WriteMark
+
     // Overload resolution sees the type behind a property's spelling, which a macro cannot.
 
     /// Returns the codec for a storable type.
