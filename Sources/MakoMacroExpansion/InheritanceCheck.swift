@@ -4,7 +4,9 @@ import SwiftSyntax
 // What a class declares beside its properties.
 extension EntityCheck {
     /// Superclasses of other libraries.
-    private static let foreignSuperclasses: Set<String> = ["NSObject", "NSManagedObject", "Object", "PersistentModel"]
+    private static let foreignSuperclasses: Set<String> = [
+        "NSObject", "NSManagedObject", "Object", "RLMObject", "SRKObject",
+    ]
 
     /// Findings that concern the inheritance clause of a class without an entity as superclass.
     static func inheritanceFindings(in source: EntitySource) -> [Finding] {
