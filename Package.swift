@@ -250,6 +250,10 @@ let package = Package(
         .executableTarget(
             name: "ReplicationKillRunner", dependencies: ["MakoReplication", "MakoStorage", "MakoTestSupport"],
             path: "Tests/ReplicationKillRunner", swiftSettings: settings),
+        // Short cases whose instructions valgrind counts: `make instructions`.
+        .executableTarget(
+            name: "InstructionCases", dependencies: ["Mako", "MakoStorage"], path: "Tests/InstructionCases",
+            swiftSettings: settings),
         // Stops KillRunner before its calls of the system.
         .target(name: "CallSteps", path: "Tests/CallSteps"),
     ]
@@ -288,7 +292,7 @@ if !leftOut.isEmpty {
     package.targets.removeAll { target in
         [
             "CommandTests", "MacroTests", "PostgresTests", "StudioTests", "RepositoryTests", "FuzzTests", "MakoDemo",
-            "SoakRunner", "ReplicationDemo", "KillRunner", "ReplicationKillRunner", "CallSteps",
+            "SoakRunner", "ReplicationDemo", "KillRunner", "ReplicationKillRunner", "CallSteps", "InstructionCases",
         ]
         .contains(target.name)
     }
