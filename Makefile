@@ -26,11 +26,11 @@ BUGS ?=
 SEED ?=
 # The layers in which `make replay` repeats SEED.
 LAYER ?= store records objects
-# The commit that `make api-breakage` compares with: the last release.
+# The commit that `make api-breakage` (the last release) and `make footprint` compare with.
 BASELINE ?=
-# Whether `make instructions` writes the limits that it compares with.
+# Whether `make instructions` and `make footprint` write what they measured: limits, and docs/footprint.md.
 RECORD ?=
-# How many cases `make instructions` runs at once.
+# How many compilers `make footprint`, and cases `make instructions`, run at once.
 JOBS ?=
 # How many seeds of each layer `make test-random` runs.
 SEEDS ?= 5000
@@ -53,7 +53,7 @@ SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 BUILD := SWIFT_DETERMINISTIC_HASHING=1 swift build
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks Examples)
 
-.PHONY: help demo demo-replication demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill kill-replication kill-mirror power processes scale sabotage bench bench-replication instructions examples fuzz differential format lint docs clean
+.PHONY: help demo demo-replication demo-studio install test test-services services services-stop test-studio test-small-stacks interrupted guesses check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak replay api-breakage kill kill-replication kill-mirror power processes scale sabotage bench bench-replication instructions footprint examples fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; needs only Swift'
@@ -85,6 +85,7 @@ help:
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make bench-replication   shipping to an object store, beside litestream'
 	@echo 'make instructions        the instructions of 22 short cases, counted by valgrind, and their limits; CASES="get join", RECORD=1 writes the limits'
+	@echo 'make footprint           what a dependant builds and links, beside an earlier commit; BASELINE=commit, RECORD=1 writes docs/footprint.md'
 	@echo 'make sqllogictest SQLLOGICTEST=dir  scripts of sqllogictest; without a folder the ones in Tests/SQLLogic'
 	@echo 'make metamorphic SECONDS=60         one query in several forms that must agree; SEED=first'
 	@echo 'make differential        random queries for SQLite, random operations for LMDB; TRIPLES=200000 SEQUENCES=200000'
@@ -359,6 +360,11 @@ instructions:
 	$(SYNTAX) $(BUILD) -c release --product InstructionCases $(if $(JOBS),-j $(JOBS))
 	@scripts/instructions $(if $(RECORD),--record) $(if $(JOBS),--jobs $(JOBS)) "$$($(SYNTAX) $(BUILD) -c release --show-bin-path)/InstructionCases" $(CASES)
 
+# Clean builds of a package that depends on Mako, at two commits: half an hour on two cores. The script takes SYNTAX_HOST for both.
+footprint:
+	@scripts/need swift lz4 python3
+	@scripts/footprint $(if $(BASELINE),--baseline '$(BASELINE)') $(if $(JOBS),--jobs $(JOBS)) $(if $(RECORD),--record)
+
 # The package in Examples, with its tests. Nothing else needs what it depends on.
 examples:
 	@scripts/need swift lz4 macros
@@ -417,4 +423,4 @@ docs:
 	scripts/documentation .build/symbol-graphs .build/docs
 
 clean:
-	rm -rf .build .build-tsan .build-sabotage .build-coverage Benchmarks/Comparison/.build Fuzz/.build
+	rm -rf .build .build-tsan .build-sabotage .build-coverage .build-footprint Benchmarks/Comparison/.build Fuzz/.build

@@ -15,7 +15,7 @@ import Testing
 
     @Test(arguments: [
         "demo", "install", "test", "coverage", "crash", "soak", "kill", "sabotage", "bench", "fuzz", "format", "docs",
-        "help", "instructions",
+        "help", "instructions", "footprint",
     ])
     func theMakefileHasTheTarget(_ target: String) throws {
         let lines = try #require(Repository.read("Makefile")).split(separator: "\n")
@@ -24,7 +24,7 @@ import Testing
 
     @Test(arguments: [
         ".ci/run", "scripts/need", "scripts/syntax-host", "scripts/documentation", "scripts/sabotage",
-        "scripts/mutations", "scripts/coverage", "scripts/instructions",
+        "scripts/mutations", "scripts/coverage", "scripts/instructions", "scripts/footprint",
     ])
     func aScriptCanBeRun(_ path: String) {
         #expect(FileManager.default.isExecutableFile(atPath: Repository.root + "/" + path))
