@@ -105,7 +105,7 @@ import Testing
 
     /// The pages of `docs` with code, and the files that compile it, in the order of the page.
     private static let pages = [
-        "mirror.md": ["PostgresTests/MirrorExampleTests", "PostgresTests/MirrorObjectTests"],
+        "mirror.md": ["PostgresTests/MirrorExampleTests", "PostgresTests/Query/MirrorObjectTests"],
         "plans.md": ["ExampleTests/PlanExampleTests"], "replication.md": ["ExampleTests/ReplicationExampleTests"],
     ]
 
