@@ -7,7 +7,7 @@ extension Catalogue {
     ///
     /// - Parameter previous: the present catalogue of the session, whose row id counters are taken over.
     /// - Throws: `RecordError.catalogueDamaged`, `RecordError.storage`.
-    public static func load(view: Snapshot, previous: Catalogue? = nil) throws(RecordError) -> Catalogue {
+    package static func load(view: Snapshot, previous: Catalogue? = nil) throws(RecordError) -> Catalogue {
         let records = try StoredCatalogue.records(in: view)
         let views = try ViewSchema.stored(in: view)
         if records.isEmpty { return Catalogue([], views: views) }
@@ -43,7 +43,7 @@ extension Catalogue {
     /// Drops a table with its rows and indexes; returns `false` if there is none.
     ///
     /// - Parameter isReplaced: whether a table with the same keys takes its place, so that hidden references stay.
-    public static func dropTable(
+    package static func dropTable(
         _ name: String, isReplaced: Bool = false, in tx: borrowing WriteTransaction
     ) throws(RecordError) -> Bool {
         let view = tx.view

@@ -32,7 +32,7 @@ extension ReferenceRules {
 
 extension Catalogue {
     /// Returns the catalogue with other delete rules, which are stored if they differ from the present ones.
-    public func adopting(
+    package func adopting(
         _ rules: ReferenceRules, in tx: borrowing WriteTransaction
     ) throws(RecordError) -> Catalogue {
         let fitting = rules.fitting(tables)

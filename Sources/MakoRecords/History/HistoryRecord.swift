@@ -12,29 +12,29 @@ import MakoStorage
 //     the length of the key (4), its bytes
 
 /// The changes of one commit, as the history stores them.
-public struct HistoryRecord: Sendable {
+package struct HistoryRecord: Sendable {
     /// A changed table.
-    public struct Table: Sendable, Hashable {
+    package struct Table: Sendable, Hashable {
         /// Its number in the file, which does not change when it is renamed; 0 if it did not exist after the commit.
-        public let number: UInt32
+        package let number: UInt32
         /// Its name at that time. A table that the commit renamed is listed with both names.
-        public let name: String
+        package let name: String
         /// Whether any of its rows may have changed, because the record does not list them.
-        public fileprivate(set) var isRewritten: Bool
+        package fileprivate(set) var isRewritten: Bool
     }
 
     /// A run of rows with the same change: one row, or `count` rows with consecutive ids.
-    public struct Span: Sendable, Hashable {
+    package struct Span: Sendable, Hashable {
         /// The index of the table in ``HistoryRecord/tables``.
-        public let table: Int
+        package let table: Int
         /// The kind of the change.
-        public let kind: ChangeKind
+        package let kind: ChangeKind
         /// The index of the changed columns in ``HistoryRecord/columnLists``; -1 for all columns.
-        public let columns: Int
+        package let columns: Int
         /// The key of the first row.
-        public let key: RowKey
+        package let key: RowKey
         /// The number of rows.
-        public var count: UInt32
+        package var count: UInt32
     }
 
     static let format: UInt8 = 1
@@ -42,24 +42,24 @@ public struct HistoryRecord: Sendable {
     static let rowBytes = 32 << 20
 
     /// The number of the commit.
-    public let number: UInt64
+    package let number: UInt64
     /// The mark of the opening that made the commit.
-    public let mark: UInt64
+    package let mark: UInt64
     /// The previous record; its number is 0 at the start of the history.
-    public let previous: HistoryPoint
+    package let previous: HistoryPoint
     /// Seconds since 2001-01-01 00:00:00 UTC.
-    public let date: Double
+    package let date: Double
     /// The total size of all previous records.
     let position: UInt64
     /// The changed tables.
-    public private(set) var tables: [Table] = []
+    package private(set) var tables: [Table] = []
     /// The lists of changed columns that spans refer to.
-    public private(set) var columnLists: [[String]] = []
+    package private(set) var columnLists: [[String]] = []
     /// The changed rows.
-    public private(set) var spans: [Span] = []
+    package private(set) var spans: [Span] = []
 
     /// The position of the record in the history.
-    public var point: HistoryPoint { HistoryPoint(number: number, mark: mark) }
+    package var point: HistoryPoint { HistoryPoint(number: number, mark: mark) }
 
     init(number: UInt64, mark: UInt64, previous: HistoryPoint, position: UInt64, date: Double) {
         self.number = number
@@ -141,14 +141,14 @@ public struct HistoryRecord: Sendable {
 }
 
 /// A position in the history: a commit, and the mark of the opening that made it.
-public struct HistoryPoint: Sendable, Hashable {
+package struct HistoryPoint: Sendable, Hashable {
     /// The number of the commit.
-    public let number: UInt64
+    package let number: UInt64
     /// The mark of the opening.
-    public let mark: UInt64
+    package let mark: UInt64
 
     /// Makes a position.
-    public init(number: UInt64, mark: UInt64) {
+    package init(number: UInt64, mark: UInt64) {
         self.number = number
         self.mark = mark
     }

@@ -1,7 +1,7 @@
 import MakoStorage
 
 /// Writes a database's change history; one for each opening.
-public final class HistoryWriter: @unchecked Sendable {
+package final class HistoryWriter: @unchecked Sendable {
     // Unchecked: used by the holder of the writer lock only.
 
     /// The oldest record.
@@ -35,13 +35,13 @@ public final class HistoryWriter: @unchecked Sendable {
     /// Makes a writer.
     ///
     /// - Parameter rowBytes: the largest size of a record's rows; `nil` for the format's limit.
-    public init(_ entropy: any Entropy, rowBytes: Int? = nil) {
+    package init(_ entropy: any Entropy, rowBytes: Int? = nil) {
         self.entropy = entropy
         self.rowBytes = rowBytes ?? HistoryRecord.rowBytes
     }
 
     /// Discards the cached state, after a transaction that changed the history was rolled back.
-    public func invalidate() { known = nil }
+    package func invalidate() { known = nil }
 
     /// Records the changes of the transaction; must be its last step before the commit. Does nothing in a file without
     /// a history.
@@ -50,7 +50,7 @@ public final class HistoryWriter: @unchecked Sendable {
     ///   - rewritten: tables that must be read again.
     ///   - before: the tables at the start of the transaction, to recognize renamed ones.
     ///   - date: seconds since 2001-01-01 00:00:00 UTC.
-    public func append(
+    package func append(
         _ changes: ChangeSet, rewritten: [String] = [], _ catalogue: Catalogue, before: Catalogue? = nil, date: Double,
         in tx: borrowing WriteTransaction
     ) throws(RecordError) {
@@ -104,7 +104,7 @@ public final class HistoryWriter: @unchecked Sendable {
     // MARK: Start and end
 
     /// Starts a history, or changes the limits of the existing one.
-    public func begin(_ limits: HistoryLimits, date: Double, in tx: borrowing WriteTransaction) throws(RecordError) {
+    package func begin(_ limits: HistoryLimits, date: Double, in tx: borrowing WriteTransaction) throws(RecordError) {
         known = nil
         let view = tx.view
         let tree = try engine { () throws(StorageError) in
@@ -128,7 +128,7 @@ public final class HistoryWriter: @unchecked Sendable {
     }
 
     /// Ends the history and removes its records.
-    public func end(in tx: borrowing WriteTransaction) throws(RecordError) {
+    package func end(in tx: borrowing WriteTransaction) throws(RecordError) {
         known = nil
         let view = tx.view
         guard let tree = view.tree(named: StoredHistory.treeName), var head = try StoredHistory.head(tree, view)
@@ -161,7 +161,7 @@ public final class HistoryWriter: @unchecked Sendable {
     ///
     /// Does nothing for a position that the history does not have: that of a commit that a restored backup does not
     /// have, whose number another commit has now.
-    public func forget(before point: HistoryPoint, in tx: borrowing WriteTransaction) throws(RecordError) {
+    package func forget(before point: HistoryPoint, in tx: borrowing WriteTransaction) throws(RecordError) {
         guard let tree = tx.view.tree(named: StoredHistory.treeName),
             try HistoryPage.isKept(point, tree, tx.view)
         else { return }
@@ -169,7 +169,7 @@ public final class HistoryWriter: @unchecked Sendable {
     }
 
     /// Removes the records of the commits before a number; the newest record stays.
-    public func forget(before number: UInt64, in tx: borrowing WriteTransaction) throws(RecordError) {
+    package func forget(before number: UInt64, in tx: borrowing WriteTransaction) throws(RecordError) {
         known = nil
         let view = tx.view
         guard let tree = view.tree(named: StoredHistory.treeName), let last = try StoredHistory.last(tree, view)

@@ -1,16 +1,16 @@
 import MakoStorage
 
 /// The limits of the history; `nil` for no limit. The newest record is always kept.
-public struct HistoryLimits: Sendable, Hashable {
+package struct HistoryLimits: Sendable, Hashable {
     /// The number of records, one for each commit.
-    public var transactions: UInt64?
+    package var transactions: UInt64?
     /// The age of records, in milliseconds.
-    public var milliseconds: UInt64?
+    package var milliseconds: UInt64?
     /// The size of the records, without the tree that stores them.
-    public var bytes: UInt64?
+    package var bytes: UInt64?
 
     /// Makes limits.
-    public init(transactions: UInt64? = nil, milliseconds: UInt64? = nil, bytes: UInt64? = nil) {
+    package init(transactions: UInt64? = nil, milliseconds: UInt64? = nil, bytes: UInt64? = nil) {
         self.transactions = transactions
         self.milliseconds = milliseconds
         self.bytes = bytes
@@ -18,22 +18,22 @@ public struct HistoryLimits: Sendable, Hashable {
 }
 
 /// The change history of a file. Its tree has the head under the key 0, and a record under the number of each commit.
-public enum StoredHistory {
+package enum StoredHistory {
     static let treeName = "mako.history"
 
     /// The state of a file's history.
     ///
     /// Stored as: format (1) = 1, identity (8, 8), whether a history is kept (1), limits: transactions, milliseconds, bytes
     /// (8 each; all ones for none).
-    public struct Head: Sendable, Hashable {
+    package struct Head: Sendable, Hashable {
         /// The high half of the history's identity.
-        public var high: UInt64
+        package var high: UInt64
         /// The low half of the history's identity.
-        public var low: UInt64
+        package var low: UInt64
         /// Whether a history is kept.
-        public var isKept: Bool
+        package var isKept: Bool
         /// The limits.
-        public var limits: HistoryLimits
+        package var limits: HistoryLimits
 
         init(high: UInt64, low: UInt64, limits: HistoryLimits) {
             self.high = high
@@ -73,7 +73,7 @@ public enum StoredHistory {
     }
 
     /// Returns the head; `nil` in a file that has never had a history.
-    public static func head(in view: Snapshot) throws(RecordError) -> Head? {
+    package static func head(in view: Snapshot) throws(RecordError) -> Head? {
         guard let tree = view.tree(named: treeName) else { return nil }
         return try head(tree, view)
     }
@@ -84,7 +84,7 @@ public enum StoredHistory {
     }
 
     /// Returns the end of the history; `nil` if it is empty.
-    public static func end(in view: Snapshot) throws(RecordError) -> HistoryPoint? {
+    package static func end(in view: Snapshot) throws(RecordError) -> HistoryPoint? {
         guard let tree = view.tree(named: treeName) else { return nil }
         return try last(tree, view)?.record.point
     }
@@ -116,15 +116,15 @@ public enum StoredHistory {
 }
 
 /// A page of consecutive records of a history.
-public struct HistoryPage: Sendable {
+package struct HistoryPage: Sendable {
     /// Whether the history no longer has all records after the requested position; then there are no records.
-    public private(set) var isMissed = false
+    package private(set) var isMissed = false
     /// The end of the history.
-    public let end: HistoryPoint
+    package let end: HistoryPoint
     /// The records.
-    public private(set) var records: [HistoryRecord] = []
+    package private(set) var records: [HistoryRecord] = []
     /// Whether no records follow.
-    public private(set) var isLast = true
+    package private(set) var isLast = true
 
     /// The largest number of spans of a page, except for a single record.
     private static let spanLimit = 4096
@@ -133,7 +133,7 @@ public struct HistoryPage: Sendable {
     ///
     /// - Returns: `nil` if no history is kept.
     /// - Complexity: linear in what is read, at most `limit` records.
-    public init?(after point: HistoryPoint?, limit: Int, in view: Snapshot) throws(RecordError) {
+    package init?(after point: HistoryPoint?, limit: Int, in view: Snapshot) throws(RecordError) {
         guard let tree = view.tree(named: StoredHistory.treeName), let end = try StoredHistory.last(tree, view),
             try StoredHistory.head(tree, view)?.isKept == true
         else { return nil }

@@ -65,33 +65,33 @@ public enum MigrationStep: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// The steps of a migration, executed or planned.
-public struct MigrationReport: Sendable, Hashable, CustomStringConvertible {
+package struct MigrationReport: Sendable, Hashable, CustomStringConvertible {
     /// The name of the table.
-    public var table: String
+    package var table: String
     /// The steps, in order.
-    public var steps: [MigrationStep]
+    package var steps: [MigrationStep]
     /// The number of rows of the table.
-    public var rows: Int
+    package var rows: Int
 
     package init(table: String, steps: [MigrationStep], rows: Int) {
         (self.table, self.steps, self.rows) = (table, steps, rows)
     }
 
     /// Whether there is nothing to do.
-    public var isEmpty: Bool { steps.isEmpty }
+    package var isEmpty: Bool { steps.isEmpty }
 
     /// Whether one of the steps is a manual one.
-    public var isByHand: Bool {
+    package var isByHand: Bool {
         steps.contains { if case .byHand = $0 { true } else { false } }
     }
 
     /// Whether the primary key changes, so that references in any table may.
-    public var changesKey: Bool {
+    package var changesKey: Bool {
         steps.contains { if case .changeKey = $0 { true } else { false } }
     }
 
     /// Whether the values of existing rows may change.
-    public var changesRows: Bool {
+    package var changesRows: Bool {
         steps.contains { step in
             switch step {
             case .createTable, .reorder, .addIndex, .dropIndex: false
@@ -100,7 +100,7 @@ public struct MigrationReport: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    public var description: String {
+    package var description: String {
         if steps.isEmpty { return "\(table): nothing to do" }
         return "\(table) (\(rows) rows): " + steps.map(\.description).joined(separator: ", ")
     }
@@ -116,7 +116,7 @@ extension Catalogue {
     ///
     /// - Throws: `incompatibleSchema`, `conversionFailed`, `duplicateKey`, `uniqueViolation` while building an index.
     ///   The caller must then roll back.
-    public static func migrate(
+    package static func migrate(
         to wanted: EntitySchema, dropsRetired: Bool = false, in tx: borrowing WriteTransaction
     ) throws(RecordError) -> MigrationReport {
         var table = TableMigration(wanted, dropsRetired: dropsRetired)

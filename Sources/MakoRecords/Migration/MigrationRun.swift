@@ -10,7 +10,7 @@ extension Catalogue {
     /// - Returns: the reports, in the order of the requests.
     /// - Throws: `incompatibleSchema`, `conversionFailed`, `migrationFailed`, `stepFailed`, `uniqueViolation`. The
     ///   caller must then roll back.
-    public static func migrate(
+    package static func migrate(
         _ tables: [TableMigration], previous: Catalogue? = nil, bound: Set<String> = [],
         progress: ((MigratedRows) -> Void)? = nil, in tx: borrowing WriteTransaction
     ) throws(RecordError) -> [MigrationReport] {

@@ -1,33 +1,33 @@
 import MakoStorage
 
 /// A dry run of a table's migration, with the number of rows that each step affects.
-public struct MigrationSurvey: Sendable, Hashable {
+package struct MigrationSurvey: Sendable, Hashable {
     /// A step with its counts.
-    public struct Step: Sendable, Hashable {
+    package struct Step: Sendable, Hashable {
         /// The step.
-        public var step: MigrationStep
+        package var step: MigrationStep
         /// The number of rows with a value, or whose value the step computes.
-        public var rows = 0
+        package var rows = 0
         /// The number of rows for which the step fails.
-        public var failures = 0
+        package var failures = 0
         /// Whether the step discards values.
-        public var losesValues = false
+        package var losesValues = false
         /// The error of the first row that fails.
-        public var example: String?
+        package var example: String?
     }
 
     /// The name of the table.
-    public let table: String
+    package let table: String
     /// The number of rows of the table.
-    public internal(set) var rows = 0
+    package internal(set) var rows = 0
     /// The version of the manual steps in the file.
-    public internal(set) var storedVersion: UInt64 = 0
+    package internal(set) var storedVersion: UInt64 = 0
     /// The version of the manual steps after the migration.
-    public internal(set) var version: UInt64 = 0
+    package internal(set) var version: UInt64 = 0
     /// The steps, in order.
-    public internal(set) var steps: [Step] = []
+    package internal(set) var steps: [Step] = []
     /// The error that rules the migration out.
-    public internal(set) var refusal: RecordError?
+    package internal(set) var refusal: RecordError?
 
     init(_ table: String) { self.table = table }
 }
@@ -35,7 +35,7 @@ public struct MigrationSurvey: Sendable, Hashable {
 extension Catalogue {
     /// Returns what ``migrate(_:previous:bound:progress:in:)`` would do. Reads every row that a step affects, calls the
     /// closures of manual steps, and changes nothing. Unique indexes are not checked.
-    public static func survey(_ tables: [TableMigration], view: Snapshot) throws(RecordError) -> [MigrationSurvey] {
+    package static func survey(_ tables: [TableMigration], view: Snapshot) throws(RecordError) -> [MigrationSurvey] {
         let records = try StoredCatalogue.records(in: view)
         var migrations: [ResolvedMigration] = []
         var surveys: [String: MigrationSurvey] = [:]

@@ -298,11 +298,11 @@ final class ProgressMeter {
 }
 
 /// The progress of a table's rewrite.
-public struct MigratedRows: Sendable, Hashable {
+package struct MigratedRows: Sendable, Hashable {
     /// The name of the table.
-    public let table: String
+    package let table: String
     /// The number of rows migrated.
-    public let done: Int
+    package let done: Int
     /// The number of rows of the table.
-    public let total: Int
+    package let total: Int
 }

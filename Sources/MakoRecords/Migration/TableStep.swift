@@ -1,6 +1,6 @@
 /// A manual step, executed before the table is migrated to its declared schema. Steps run in order, each with the
 /// column names at that point.
-public enum TableStep {
+package enum TableStep {
     /// A new name of a column.
     case rename(String, to: String)
     /// The column is dropped, and a retired column of that name as well.
@@ -35,25 +35,25 @@ public enum TableStep {
 }
 
 /// A table's declared schema, and its manual steps.
-public struct TableMigration {
+package struct TableMigration {
     /// Returns the steps from a version on, and the version after them.
-    public typealias Steps = (_ version: UInt64) throws(RecordError) -> (steps: [TableStep], version: UInt64)
+    package typealias Steps = (_ version: UInt64) throws(RecordError) -> (steps: [TableStep], version: UInt64)
 
     /// The declared schema.
-    public var schema: EntitySchema
+    package var schema: EntitySchema
     /// Whether retired columns are dropped.
-    public var dropsRetired: Bool
+    package var dropsRetired: Bool
     /// Whether row ids are significant: rows of another table keep theirs, or are refused.
-    public var keepsIDs: Bool
+    package var keepsIDs: Bool
     /// The manual steps; `nil` if there are none, and have never been.
-    public var steps: Steps?
+    package var steps: Steps?
     /// Whether the version of the manual steps in the file is left as it is, as by a statement.
     package var keepsVersion = false
     /// The cipher, for values that are encrypted before or after.
     package var access = CipherAccess.none
 
     /// Makes the migration of a table.
-    public init(_ schema: EntitySchema, dropsRetired: Bool = false, keepsIDs: Bool = false, steps: Steps? = nil) {
+    package init(_ schema: EntitySchema, dropsRetired: Bool = false, keepsIDs: Bool = false, steps: Steps? = nil) {
         self.schema = schema
         self.dropsRetired = dropsRetired
         self.keepsIDs = keepsIDs
@@ -62,19 +62,19 @@ public struct TableMigration {
 }
 
 /// A row before a step, passed to the step's closure.
-public struct OldRow {
+package struct OldRow {
     /// The key in its table; for a row of another table, the key in that one.
-    public let key: RowKey
+    package let key: RowKey
     let names: ColumnNames
     let values: [Value]
 
     /// The names of the columns.
-    public var columns: [String] { names.live }
+    package var columns: [String] { names.live }
 
     /// Returns the value of a column, or the row id.
     ///
     /// - Throws: `RecordError.columnNotFound` with the nearest existing name.
-    public subscript(name: String) -> Value {
+    package subscript(name: String) -> Value {
         get throws(RecordError) {
             if let slot = names.slots[name] { return values[slot] }
             if name == names.idColumn, case .rowID(let id) = key { return .integer(id) }

@@ -6,19 +6,19 @@ import MakoStorage
 ///     try insert.run(catalogue, in: tx, changes: &changes, parameters: [.text("Ada"), .integer(36)])
 ///
 /// Thread-safe, and usable with any database. It caches what was bound in the catalogue of the last run.
-public final class CachedStatement: @unchecked Sendable {
+package final class CachedStatement: @unchecked Sendable {
     // Unchecked: the lock guards the cache.
 
     /// The parsed statement.
-    public let statement: Statement
+    package let statement: Statement
     /// The number of positional parameters.
-    public let parameterCount: Int
+    package let parameterCount: Int
     /// Whether it changes nothing.
-    public let isReadOnly: Bool
+    package let isReadOnly: Bool
     /// Whether it is an INSERT.
-    public let isInsert: Bool
+    package let isInsert: Bool
     /// The parameters of the text.
-    public let places: ParameterPlaces
+    package let places: ParameterPlaces
     /// The names of the parameters that are the values of an INSERT of one row, in the order of the values; empty for
     /// other statements, and where a value is anything else or a name occurs twice.
     package let valueNames: [String]
@@ -36,7 +36,7 @@ public final class CachedStatement: @unchecked Sendable {
     /// Parses a statement.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
-    public init(_ text: String) throws(RecordError) {
+    package init(_ text: String) throws(RecordError) {
         var parser = try Parser(text)
         statement = parser.startsSelect(0) ? .select(try SelectStatement.read(&parser)) : try parser.statement()
         _ = parser.takeSymbol(";")
@@ -55,7 +55,7 @@ public final class CachedStatement: @unchecked Sendable {
     }
 
     /// Runs a query; see ``Statement/read(_:view:parameters:named:cancellation:)``.
-    public func read(
+    package func read(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
         cancellation: Cancellation? = nil
     ) throws(RecordError) -> QueryRows {
@@ -67,7 +67,7 @@ public final class CachedStatement: @unchecked Sendable {
     }
 
     /// Plans a query without running it; see ``Statement/planned(_:view:parameters:named:)``.
-    public func planned(
+    package func planned(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> PlannedQuery {
         if let plan = try cachedPlan(catalogue, view, parameters, named) { return PlannedQuery(.select(plan), isDeep) }
@@ -95,7 +95,7 @@ public final class CachedStatement: @unchecked Sendable {
 
     /// Runs the statement inside a transaction; see
     /// ``Statement/run(_:in:changes:parameters:named:cancellation:ignoringReferences:check:)``.
-    public func run(
+    package func run(
         _ catalogue: Catalogue, in tx: borrowing WriteTransaction, changes: inout ChangeSet, parameters: [Value] = [],
         named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false,
         check: (any RowCheck)? = nil

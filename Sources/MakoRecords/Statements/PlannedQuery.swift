@@ -4,14 +4,14 @@ import MakoStorage
 ///
 ///     let rows = try statement.planned(catalogue, view: view)
 ///     try rows.give(in: view, rows: 256, bytes: 65_536) { batch in send(batch) }
-public struct PlannedQuery: Sendable {
+package struct PlannedQuery: Sendable {
     private enum Source {
         case plan(StatementPlan, isDeep: Bool)
         case found([[Value]])
     }
 
     /// The names of the columns.
-    public let columns: [String]
+    package let columns: [String]
     private let source: Source
 
     init(_ plan: StatementPlan, _ isDeep: Bool) {
@@ -37,7 +37,7 @@ public struct PlannedQuery: Sendable {
     ///   - bytes: the approximate size of the texts and blobs of a batch.
     ///   - take: receives the batches; returns `false` if no more rows are wanted.
     /// - Throws: `cancelled`; `storage` if a row cannot be read, or a temporary file cannot be written.
-    public func give(
+    package func give(
         in view: Snapshot, cancellation: Cancellation? = nil, rows: Int, bytes: Int,
         to take: @escaping (RowBatch) throws(RecordError) -> Bool
     ) throws(RecordError) {
@@ -59,7 +59,7 @@ extension Statement {
     /// Plans a query, which must run on the same view. A statement other than SELECT runs at once.
     ///
     /// - Throws: `syntax` pointing into the text, also for a statement without a result.
-    public func planned(
+    package func planned(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> PlannedQuery {
         guard case .select(let select) = self else {

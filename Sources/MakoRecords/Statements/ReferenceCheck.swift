@@ -7,7 +7,7 @@ import MakoStorage
 ///     var check = ReferenceCheck(columns, of: dogs, catalogue)
 ///     try check.note(values, view)
 ///     try check.finish(view)
-public struct ReferenceCheck {
+package struct ReferenceCheck {
     private struct Reference {
         let position: Int
         let column: ColumnSchema
@@ -28,7 +28,7 @@ public struct ReferenceCheck {
     /// - Parameters:
     ///   - columns: the columns of the values, in their order; `nil` for values that are not references.
     ///   - insertsRows: whether all other columns get their defaults.
-    public init(
+    package init(
         _ columns: [ColumnSchema?], of table: TableHandle, _ catalogue: Catalogue, insertsRows: Bool = false
     ) {
         func reference(_ column: ColumnSchema?, _ position: Int) -> Reference? {
@@ -48,7 +48,7 @@ public struct ReferenceCheck {
     }
 
     /// Whether no column is a reference.
-    public var isEmpty: Bool { references.isEmpty && defaults.isEmpty }
+    package var isEmpty: Bool { references.isEmpty && defaults.isEmpty }
 
     /// The number of missing targets so far.
     var count: Int { missingRows.count }
@@ -56,7 +56,7 @@ public struct ReferenceCheck {
     /// Checks the values of a row.
     ///
     /// - Throws: `RecordError.danglingReference` for a value that cannot be a key.
-    public mutating func note(_ values: some Collection<Value>, _ view: Snapshot) throws(RecordError) {
+    package mutating func note(_ values: some Collection<Value>, _ view: Snapshot) throws(RecordError) {
         for reference in references {
             try note(values[values.index(values.startIndex, offsetBy: reference.position)], reference, view)
         }
@@ -109,7 +109,7 @@ public struct ReferenceCheck {
     /// Checks the missing targets again.
     ///
     /// - Throws: `RecordError.danglingReference` for the first one that is still missing.
-    public func finish(_ view: Snapshot) throws(RecordError) {
+    package func finish(_ view: Snapshot) throws(RecordError) {
         for (place, row) in missingRows.enumerated() where try !catalogue.contains(row, in: view) {
             throw dangling(missing[place].column, missing[place].value)
         }

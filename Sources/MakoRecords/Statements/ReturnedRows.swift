@@ -46,7 +46,7 @@ extension DeleteStatement {
     /// Returns the outputs of `RETURNING` for rows to be deleted; without RETURNING a result without columns.
     ///
     /// - Throws: `syntax`, pointing into the text.
-    public func returned(
+    package func returned(
         _ keys: [RowKey], _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> QueryRows {
         let target = try table.findWritable(in: catalogue)

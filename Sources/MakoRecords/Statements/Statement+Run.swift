@@ -5,7 +5,7 @@ extension Statement {
     ///
     /// - Parameter cancellation: ends a SELECT within a thousand rows.
     /// - Throws: `syntax` pointing into the text, also for a statement without a result; `cancelled`.
-    public func read(
+    package func read(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
         cancellation: Cancellation? = nil
     ) throws(RecordError) -> QueryRows {
@@ -51,7 +51,7 @@ extension Statement {
     /// - Throws: `cancelled`; `syntax` before anything is done; `duplicateKey`, `uniqueViolation`, `nullViolation`,
     ///   `typeMismatch`, `danglingReference`, `valueRefused` for rows that cannot be stored; `referenced` for rows that
     ///   cannot be deleted; `incompatibleSchema` for tables that cannot be created.
-    public func run(
+    package func run(
         _ catalogue: Catalogue, in tx: borrowing WriteTransaction, changes: inout ChangeSet, parameters: [Value] = [],
         named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false,
         check: (any RowCheck)? = nil
@@ -134,7 +134,7 @@ extension DeleteStatement {
     /// Returns the rows that a DELETE would delete.
     ///
     /// - Throws: `syntax`, pointing into the text.
-    public func rows(
+    package func rows(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
         cancellation: Cancellation? = nil
     ) throws(RecordError) -> [RowKey] {

@@ -4,7 +4,7 @@ extension TableName {
     /// Returns the table of the name.
     ///
     /// - Throws: `syntax`, with the nearest existing name.
-    public func find(in catalogue: Catalogue) throws(RecordError) -> TableHandle {
+    package func find(in catalogue: Catalogue) throws(RecordError) -> TableHandle {
         try catalogue.requireTable(name, at)
     }
 

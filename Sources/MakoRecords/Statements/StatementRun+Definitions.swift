@@ -116,12 +116,12 @@ extension CreateIndexStatement {
 
 extension DropIndexStatement {
     /// The name of the index.
-    public var index: String { name.name }
+    package var index: String { name.name }
 
     /// Returns the table of the index; `nil` if there is none and IF EXISTS is given.
     ///
     /// - Throws: `syntax` if several tables have an index of that name, or none.
-    public func owner(_ catalogue: Catalogue) throws(RecordError) -> TableHandle? {
+    package func owner(_ catalogue: Catalogue) throws(RecordError) -> TableHandle? {
         let tables: [TableHandle]
         if let table { tables = [try table.findWritable(in: catalogue)] } else { tables = catalogue.handles }
         let owners = tables.filter { $0.schema.indexes.contains { $0.name == name.name } }

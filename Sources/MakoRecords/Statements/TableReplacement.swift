@@ -7,7 +7,7 @@ import MakoStorage
 ///     _ = try Catalogue.dropTable(table.schema.name, isReplaced: true, in: tx)
 ///     …
 ///     try replacement.finish(catalogue, in: tx)
-public struct TableReplacement {
+package struct TableReplacement {
     private let table: TableHandle
     private let rules: ReferenceRules
     /// The old rows' keys; empty if no row refers to them.
@@ -15,14 +15,14 @@ public struct TableReplacement {
     /// The rows that the old rows owned.
     private var owned: [RowPlace] = []
     /// The tables whose rows were changed or deleted, because old rows are gone.
-    public private(set) var changedTables: Set<String> = []
+    package private(set) var changedTables: Set<String> = []
 
     /// Records the rows of a table before it is dropped.
     ///
     /// - Parameter keepsKeys: whether a new row replaces the old one with its key; otherwise no old row may be
     ///   referenced.
     /// - Throws: `RecordError.referenced`.
-    public init(
+    package init(
         of table: TableHandle, keepsKeys: Bool, _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) {
         self.table = table
@@ -42,7 +42,7 @@ public struct TableReplacement {
     ///
     /// - Parameter catalogue: the catalogue with the new table and its rows.
     /// - Throws: `RecordError.referenced`.
-    public mutating func finish(_ catalogue: Catalogue, in tx: borrowing WriteTransaction) throws(RecordError) {
+    package mutating func finish(_ catalogue: Catalogue, in tx: borrowing WriteTransaction) throws(RecordError) {
         if keys.isEmpty && owned.isEmpty { return }
         let catalogue = try keepingRules(catalogue, tx)
         let new = try catalogue.requireTable(table.schema.name)

@@ -26,7 +26,7 @@ extension Catalogue {
     /// - Parameter progress: receives the number of pages verified, as from `Store.verify(progress:)`.
     /// - Throws: `RecordError.storage` if the store is closed or the system fails to read. Damage is reported, not
     ///   thrown.
-    public static func verify(
+    package static func verify(
         _ store: Store, progress: @escaping (VerifyProgress) -> Void = { _ in }
     ) throws(RecordError) -> DatabaseReport {
         var report = DatabaseReport()

@@ -80,7 +80,7 @@ extension Catalogue {
     ///   - options: the options of the new database; its file system is that of both.
     ///   - progress: is called from time to time, on the caller's thread.
     /// - Throws: `RecordError.storage`. The new file is removed then.
-    public static func salvage(
+    package static func salvage(
         from damaged: String, to path: String, options: StoreOptions = .init(),
         progress: @escaping (SalvageProgress) -> Void = { _ in }
     ) throws(RecordError) -> TableSalvageReport {
