@@ -4,7 +4,7 @@ extension ExpressionExecutor {
     /// Prepares expressions over a plan's rows.
     ///
     /// - Throws: `syntax` for names and types that do not fit.
-    public init(
+    package init(
         _ expressions: [Expr], _ plan: Plan, _ view: Snapshot, areCompared: Bool = true
     ) throws(RecordError) {
         var binder = Binder(plan.bound)

@@ -90,7 +90,7 @@ extension Plan {
     }
 
     /// Returns the distinct values of an expression over the rows, ascending.
-    public func distinctValues(of expr: Expr, in view: Snapshot) throws(RecordError) -> [Value] {
+    package func distinctValues(of expr: Expr, in view: Snapshot) throws(RecordError) -> [Value] {
         try distinctValues(of: expr, in: view, nil)
     }
 

@@ -6,7 +6,7 @@ import MakoStorage
 ///     if let joined = try JoinedSelection(selection, catalogue) {
 ///         for row in try joined.rows(in: snapshot) { print(row.key, row.joined["Order.date"]) }
 ///     }
-public struct JoinedSelection {
+package struct JoinedSelection {
     private let statement: SelectStatement
     private let catalogue: Catalogue
     private let table: TableHandle
@@ -16,7 +16,7 @@ public struct JoinedSelection {
     /// ``Selection/plan(_:)`` takes the selection.
     ///
     /// - Throws: `tableNotFound`, or `syntax` for an invalid join.
-    public init?(_ selection: Selection, _ catalogue: Catalogue) throws(RecordError) {
+    package init?(_ selection: Selection, _ catalogue: Catalogue) throws(RecordError) {
         guard try selection.joins.repeatRows(catalogue) else { return nil }
         self.catalogue = catalogue
         table = try catalogue.requireTable(selection.table)
@@ -39,7 +39,7 @@ public struct JoinedSelection {
 
     /// Returns the rows' keys in the selection's order, with the joined columns by name, such as `Order.date`: NULL for
     /// an unmatched row.
-    public func rows(in view: Snapshot) throws(RecordError) -> [(key: RowKey, joined: [String: Value])] {
+    package func rows(in view: Snapshot) throws(RecordError) -> [(key: RowKey, joined: [String: Value])] {
         let width = statement.outputs.count - names.count
         return try statement.run(catalogue, view: view).rows.map { row in
             (key(row[..<width]), Dictionary(zip(names, row[width...])) { first, _ in first })
@@ -47,21 +47,21 @@ public struct JoinedSelection {
     }
 
     /// Returns the rows' keys in the selection's order, once for each joined row.
-    public func keys(in view: Snapshot) throws(RecordError) -> [RowKey] {
+    package func keys(in view: Snapshot) throws(RecordError) -> [RowKey] {
         var keys = statement
         keys.outputs.removeLast(names.count)
         return try keys.run(catalogue, view: view).rows.map { key($0[...]) }
     }
 
     /// Returns the number of joined rows.
-    public func count(in view: Snapshot) throws(RecordError) -> Int {
+    package func count(in view: Snapshot) throws(RecordError) -> Int {
         if isCut { return try keys(in: view).count }
         guard case .integer(let count)? = try aggregate(.count, of: nil, in: view) else { return 0 }
         return Int(count)
     }
 
     /// Returns an aggregate over the joined rows; `nil` if the selection has a limit or an offset.
-    public func aggregate(
+    package func aggregate(
         _ function: AggregateFunction, of argument: Expr?, in view: Snapshot
     ) throws(RecordError) -> Value? {
         if isCut { return nil }
@@ -80,7 +80,7 @@ public struct JoinedSelection {
     /// Returns the plan of a result as a value, without rejected join orders.
     ///
     /// - Parameter analyzing: whether to run the query once, to measure its operators.
-    public func planExplanation(
+    package func planExplanation(
         of result: SelectionResult = .rows, in view: Snapshot, analyzing: Bool = false
     ) throws(RecordError) -> PlanExplanation {
         let plan = try statement(for: result).prepared(catalogue, [], [:], view)

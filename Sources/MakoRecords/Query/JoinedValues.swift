@@ -1,7 +1,7 @@
 import MakoStorage
 
 /// Reads the columns of joined rows, for rows given by their keys.
-public struct JoinedValues {
+package struct JoinedValues {
     private let names: [String]
     private let exprs: [BoundExpr]
     private let nodes: [JoinNode]
@@ -9,7 +9,7 @@ public struct JoinedValues {
     /// Prepares the joins of a table.
     ///
     /// - Throws: `syntax` for an invalid join.
-    public init(table: String, _ joins: [SelectionJoin], _ catalogue: Catalogue) throws(RecordError) {
+    package init(table: String, _ joins: [SelectionJoin], _ catalogue: Catalogue) throws(RecordError) {
         var binder = Binder(try catalogue.requireTable(table), catalogue, [], [:])
         var names: [String] = []
         var exprs: [BoundExpr] = []
@@ -28,7 +28,7 @@ public struct JoinedValues {
 
     /// Calls a closure for each existing row, with the index of its key and the joined columns by name, such as
     /// `Department.name`.
-    public func read(
+    package func read(
         _ keys: [RowKey], of table: TableHandle, in view: Snapshot, _ body: (Int, [String: Value]) -> Void
     ) throws(RecordError) {
         let run = ExpressionExecutor(bound: exprs, table, nodes, view)

@@ -4,7 +4,7 @@ extension Plan {
     /// Returns the values of some expressions for each row, in order.
     ///
     /// - Parameter compared: whether the caller compares the values; then none may be encrypted.
-    public func rows(
+    package func rows(
         _ columns: [Expr], compared: Bool = false, in view: Snapshot
     ) throws(RecordError) -> [[Value]] {
         let values = try ExpressionExecutor(columns, self, view, areCompared: compared)
@@ -23,7 +23,7 @@ extension Plan {
     /// Sums of integers are exact, and doubles only beyond 64 bits.
     ///
     /// - Throws: `RecordError.syntax` if the expression does not bind, or is not numeric where it must be.
-    public func aggregate(
+    package func aggregate(
         _ function: AggregateFunction, of expr: Expr, in view: Snapshot
     ) throws(RecordError) -> Value { try aggregate(function, of: expr, in: view, nil) }
 
@@ -127,7 +127,7 @@ extension Plan {
 
     /// Returns the number of rows of each value of an expression, ordered by value. Limit and offset count rows, not
     /// groups.
-    public func groupCount(by expr: Expr, in view: Snapshot) throws(RecordError) -> [(value: Value, count: Int)] {
+    package func groupCount(by expr: Expr, in view: Snapshot) throws(RecordError) -> [(value: Value, count: Int)] {
         try groupCount(by: expr, in: view, nil)
     }
 

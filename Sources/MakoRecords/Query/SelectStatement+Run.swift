@@ -5,7 +5,7 @@ extension SelectStatement {
     ///
     /// - Throws: `tableNotFound`, or `syntax` pointing into the text, also for a join: see
     ///   ``explanation(_:parameters:named:view:)``.
-    public func plan(
+    package func plan(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> Plan {
         try followingTree(isDeep) { () throws(RecordError) in try treePlan(catalogue, parameters, named) }
@@ -27,7 +27,7 @@ extension SelectStatement {
     ///
     /// - Parameter view: the snapshot that table sizes are read from.
     /// - Throws: `tableNotFound`, or `syntax` pointing into the text.
-    public func explanation(
+    package func explanation(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:], view: Snapshot? = nil
     ) throws(RecordError) -> PlanNode {
         try followingTree(isDeep) { () throws(RecordError) in
@@ -38,7 +38,7 @@ extension SelectStatement {
     /// Runs the statement once, discards its rows, and returns what each operator did.
     ///
     /// - Throws: `tableNotFound`, or `syntax` pointing into the text.
-    public func analysis(
+    package func analysis(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> PlanAnalysis {
         try followingTree(isDeep) { () throws(RecordError) in
@@ -50,7 +50,7 @@ extension SelectStatement {
     ///
     /// - Parameter cancellation: ends the run within a thousand rows.
     /// - Throws: `tableNotFound`, or `syntax` pointing into the text; `cancelled`.
-    public func run(
+    package func run(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
         cancellation: Cancellation? = nil
     ) throws(RecordError) -> QueryRows {

@@ -8,7 +8,7 @@ extension Selection {
     ///   - result: what is computed from the rows; needs a view.
     ///   - analyzing: whether to run the query once on the view, to measure its operators.
     /// - Throws: `tableNotFound`, or `syntax` pointing into the condition's text.
-    public func explanation(
+    package func explanation(
         _ catalogue: Catalogue, in view: Snapshot? = nil, of result: SelectionResult = .rows, analyzing: Bool = false,
         cancellation: Cancellation? = nil
     ) throws(RecordError) -> PlanExplanation {

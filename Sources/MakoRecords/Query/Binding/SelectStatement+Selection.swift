@@ -1,6 +1,6 @@
 extension SelectStatement {
     /// Makes a statement that groups a selection's rows, without the selection's order, limit and offset.
-    public init(
+    package init(
         _ selection: Selection, outputs: [(expr: Expr, name: String)], groupBy: [Expr], having: Condition?,
         orderBy: [Order], limit: Int?, offset: Int?
     ) {

@@ -2,7 +2,7 @@ extension Selection {
     /// Resolves names and checks types against the schema, before any row is read.
     ///
     /// - Throws: `tableNotFound`, or `syntax` pointing into the condition's text.
-    public func bind(_ catalogue: Catalogue) throws(RecordError) -> BoundSelection {
+    package func bind(_ catalogue: Catalogue) throws(RecordError) -> BoundSelection {
         try bind(catalogue, SubqueryBudget())
     }
 

@@ -10,7 +10,7 @@ import MakoStorage
 /// the keys of all rows are held, 16 bytes each; otherwise the memory is that of one batch. On the view of a
 /// transaction that writes meanwhile, rows that it moves ahead of the cursor are read again; see
 /// ``init(of:changing:in:)``.
-public struct BatchedCursor: Sendable {
+package struct BatchedCursor: Sendable {
     private enum Rest: Sendable {
         /// Not sorted yet.
         case unsorted
@@ -30,7 +30,7 @@ public struct BatchedCursor: Sendable {
     private var room: Int
 
     /// Starts before the first row of a plan.
-    public init(of plan: Plan) {
+    package init(of plan: Plan) {
         self.plan = plan
         left = plan.bound.offset
         room = plan.bound.limit ?? .max
@@ -53,7 +53,7 @@ public struct BatchedCursor: Sendable {
     /// selected by the values before (no Halloween problem).
     ///
     /// - Parameter view: the view that the batches read, which may show the changes.
-    public init(of plan: Plan, changing columns: [String], in view: Snapshot) throws(RecordError) {
+    package init(of plan: Plan, changing columns: [String], in view: Snapshot) throws(RecordError) {
         self.init(of: plan)
         let isChosenBefore = !plan.orders.isEmpty
         // Conditions on other rows and sub-queries must be evaluated before the first change.
@@ -71,10 +71,10 @@ public struct BatchedCursor: Sendable {
     var holdsPlaceOnly: Bool { if case .unsorted = rest { false } else { true } }
 
     /// Whether there are no more rows.
-    public var isAtEnd: Bool { if case .nothing = rest { true } else { room <= 0 } }
+    package var isAtEnd: Bool { if case .nothing = rest { true } else { room <= 0 } }
 
     /// Cancels the cursor, also within a batch.
-    public var cancellation: Cancellation? {
+    package var cancellation: Cancellation? {
         get { plan.cancellation }
         set { plan.cancellation = newValue }
     }
@@ -84,7 +84,7 @@ public struct BatchedCursor: Sendable {
     /// - Parameters:
     ///   - layout: the layout of the rows passed to the closure; by default that of the table.
     ///   - view: the same view for all batches.
-    public mutating func next(
+    package mutating func next(
         _ count: Int, layout: RowLayout? = nil, in view: Snapshot, _ body: (RowKey, RowReader) throws -> Void
     ) throws {
         if isAtEnd { return }

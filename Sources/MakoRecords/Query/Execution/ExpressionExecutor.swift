@@ -1,7 +1,7 @@
 import MakoStorage
 
 /// Evaluates some expressions over a plan's rows.
-public struct ExpressionExecutor {
+package struct ExpressionExecutor {
     private let places: [Int32]
     private let evaluator: Evaluator
     let program: Program
@@ -47,7 +47,7 @@ public struct ExpressionExecutor {
     }
 
     /// Appends the expressions' values for a row.
-    public func append(_ row: RowReader, _ key: RowKey, to values: inout [Value]) throws(RecordError) {
+    package func append(_ row: RowReader, _ key: RowKey, to values: inout [Value]) throws(RecordError) {
         if !plainSlots.isEmpty {
             for slot in plainSlots { values.append(Operand(row, slot).value) }
             return

@@ -5,13 +5,14 @@ import MakoStorage
 
 extension Plan {
     /// Whether the plan is an index scan without a residual condition and a sort, in a table with row ids.
-    public var isIndexedScan: Bool {
+    package var isIndexedScan: Bool {
         index != nil && orders.isEmpty && !hasResidual && cover == nil && bound.offset == 0 && table.isRowID
     }
 
     /// Calls a closure with the tree keys of some hundred rows at a time, for ``withRows(_:_:in:_:)``, until it returns
     /// `false`; for a plan with ``isIndexedScan``. The closure must not change the table.
-    public func forEachGroup(in view: Snapshot, _ body: ([UInt64]) throws -> Bool) throws {
+    @usableFromInline
+    package func forEachGroup(in view: Snapshot, _ body: ([UInt64]) throws -> Bool) throws {
         guard let index, bound.limit != 0 else { return }
         let scan = IndexScan(index, table, view, isReversed)
         var group = RowGroup(bound.limit ?? .max, cancellation)
@@ -26,7 +27,7 @@ extension Plan {
     /// Calls a closure with each row of a batch of ``forEachGroup(in:_:)``. A row that the index names and the table
     /// lacks is an error.
     @inlinable
-    public func withRows(
+    package func withRows(
         _ group: [UInt64], _ layout: RowLayout, in view: Snapshot, _ body: (Int64, RowReader) throws -> Void
     ) throws {
         try view.withValues(of: group, in: rows) { place, bytes in

@@ -5,15 +5,15 @@ import MakoStorage
 ///     var merged = MergedKeys()
 ///     for plan in plans { try merged.add(plan, in: view) }
 ///     let firstTen = merged.rows(offset: 0, limit: 10)
-public struct MergedKeys {
+package struct MergedKeys {
     private var entries: [(order: [UInt8], plan: Int, key: RowKey)] = []
     private var plans = 0
 
     /// Makes an empty merge.
-    public init() {}
+    package init() {}
 
     /// Adds the rows of a plan. Plans are numbered from 0, in the order in which they are added.
-    public mutating func add(_ plan: Plan, in view: Snapshot) throws(RecordError) {
+    package mutating func add(_ plan: Plan, in view: Snapshot) throws(RecordError) {
         let coding = OrderCoding(plan.bound.orders, plan.bound, view)
         try recorded {
             try plan.forEachRow(in: view) { key, row in
@@ -29,7 +29,7 @@ public struct MergedKeys {
     /// Returns the rows; of equal rows, those of earlier plans come first.
     ///
     /// - Complexity: O(n log n)
-    public func rows(offset: Int, limit: Int?) -> [(plan: Int, key: RowKey)] {
+    package func rows(offset: Int, limit: Int?) -> [(plan: Int, key: RowKey)] {
         // Equal rows of one plan keep its order, so that the sort must be stable.
         let sorted = entries.enumerated().sorted { left, right in
             let order = KeyOrder.compareKeys(left.element.order, right.element.order)
@@ -57,7 +57,7 @@ extension PlanNode {
 
 extension Plan {
     /// Returns a plan for the rows with these keys, in this order.
-    public func fetching(_ keys: [RowKey]) -> Plan {
+    package func fetching(_ keys: [RowKey]) -> Plan {
         let count = keys.count
         var plan = Plan(
             bound.alone([]), access: .keys(keys), note: PlanNote(conditions: "\(count) rows"))

@@ -1,17 +1,17 @@
 import MakoStorage
 
 /// A scan of all rows between two ids, without a condition. Inlined: it costs no call for each row.
-@frozen
-public struct PlainScan: Sendable {
+@frozen @usableFromInline
+package struct PlainScan: Sendable {
     @usableFromInline let rows: Tree
     @usableFromInline let low: UInt64
     @usableFromInline let high: UInt64
     /// Whether these are all rows of the table.
-    public let isWhole: Bool
+    @usableFromInline package let isWhole: Bool
 
     /// Calls a closure with each row until it returns `false`. The closure must not change the table.
     @inlinable
-    public func forEachRow(
+    package func forEachRow(
         _ layout: RowLayout, in view: Snapshot, _ body: (Int64, RowReader) throws -> Bool
     ) throws {
         try view.forEach(in: rows, from: low) { key, bytes in
@@ -36,7 +36,7 @@ public struct PlainScan: Sendable {
 
 extension Plan {
     /// The plan as a plain scan; `nil` if it tests, sorts, reverses, skips or looks up rows.
-    public var plainScan: PlainScan? {
+    package var plainScan: PlainScan? {
         guard case .access(.rows(let range)) = accessPath, orders.isEmpty, !hasResidual, !isReversed, bound.offset == 0,
             bound.limit == nil
         else { return nil }

@@ -8,7 +8,8 @@ extension Plan {
     private var expected: Int { min(bound.offset, 1 << 20) + min(bound.limit ?? .max, 1 << 20) }
 
     /// Calls a closure with each row until it returns `false`. The closure must not change the table.
-    public func forEachRow(
+    @usableFromInline
+    package func forEachRow(
         layout: RowLayout? = nil, in view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         try forEachRow(layout ?? table.layout, RowScan(self, view), view, body)
@@ -77,7 +78,7 @@ extension Plan {
     }
 
     /// Returns the keys of the rows, in order.
-    public func keys(in view: Snapshot) throws(RecordError) -> [RowKey] {
+    package func keys(in view: Snapshot) throws(RecordError) -> [RowKey] {
         try keys(RowScan(self, view), view)
     }
 
@@ -109,7 +110,7 @@ extension Plan {
     }
 
     /// Returns the ids of the rows, in order; for tables with row ids.
-    public func ids(in view: Snapshot) throws(RecordError) -> [Int64] {
+    package func ids(in view: Snapshot) throws(RecordError) -> [Int64] {
         guard table.isRowID else {
             throw .invalidKey(table: table.schema.name, reason: "the table has key columns, not ids")
         }
@@ -117,7 +118,7 @@ extension Plan {
     }
 
     /// Returns the number of rows, within limit and offset.
-    public func count(in view: Snapshot) throws(RecordError) -> Int { try count(in: view, nil) }
+    package func count(in view: Snapshot) throws(RecordError) -> Int { try count(in: view, nil) }
 
     func count(in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Int {
         var count = 0
@@ -170,7 +171,7 @@ extension Plan {
     }
 
     /// Returns whether there is at least one row.
-    public func exists(in view: Snapshot) throws(RecordError) -> Bool { try exists(in: view, nil) }
+    package func exists(in view: Snapshot) throws(RecordError) -> Bool { try exists(in: view, nil) }
 
     func exists(in view: Snapshot, _ measure: PlanMeasure?) throws(RecordError) -> Bool {
         if bound.limit == 0 { return false }

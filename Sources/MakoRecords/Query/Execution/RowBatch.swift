@@ -1,11 +1,12 @@
 /// Some rows of a result. Their values lie in one array, row after row, so that a row needs no memory of its own.
-public struct RowBatch: Sendable {
+@usableFromInline
+package struct RowBatch: Sendable {
     /// The number of values of a row.
-    public let width: Int
+    @usableFromInline package let width: Int
     /// The values of all rows.
-    public internal(set) var values: [Value] = []
+    @usableFromInline package internal(set) var values: [Value] = []
     /// The number of rows.
-    public internal(set) var count = 0
+    @usableFromInline package internal(set) var count = 0
 
     init(width: Int) { self.width = width }
 
@@ -25,10 +26,13 @@ public struct RowBatch: Sendable {
 
 extension RowBatch: RandomAccessCollection {
     /// The position of the first row.
-    public var startIndex: Int { 0 }
+    @usableFromInline
+    package var startIndex: Int { 0 }
     /// The position after the last row.
-    public var endIndex: Int { count }
+    @usableFromInline
+    package var endIndex: Int { count }
 
     /// The values of a row.
-    public subscript(row: Int) -> ArraySlice<Value> { values[row * width..<(row + 1) * width] }
+    @usableFromInline
+    package subscript(row: Int) -> ArraySlice<Value> { values[row * width..<(row + 1) * width] }
 }

@@ -10,7 +10,7 @@ import MakoStorage
 /// With a limit, the rows from the first to the limit are held, with those before the offset. The selection runs again
 /// if more of them leave than come, if rows that paths lead to have changed, and if that is cheaper than to test the
 /// changed rows.
-public struct LiveRows: Sendable {
+package struct LiveRows: Sendable {
     private struct Entry {
         let key: RowKey
         /// See ``OrderCoding``; empty if the rows are ordered by key.
@@ -37,7 +37,7 @@ public struct LiveRows: Sendable {
     private var patience = Int.max
 
     /// Runs a selection.
-    public init(_ selection: Selection, _ catalogue: Catalogue, in view: Snapshot) throws(RecordError) {
+    package init(_ selection: Selection, _ catalogue: Catalogue, in view: Snapshot) throws(RecordError) {
         var whole = selection
         offset = max(0, selection.offset ?? 0)
         let (sum, overflow) = offset.addingReportingOverflow(max(0, selection.limit ?? .max))
@@ -58,12 +58,12 @@ public struct LiveRows: Sendable {
     }
 
     /// The keys of the rows, in order.
-    public var keys: [RowKey] { window.map(\.key) }
+    package var keys: [RowKey] { window.map(\.key) }
 
     private var window: ArraySlice<Entry> { entries.dropFirst(offset) }
 
     /// The table of the rows, and the tables that paths and sub-queries of the condition and the order lead to.
-    public var tables: Set<String> {
+    package var tables: Set<String> {
         plan.bound.allTables
     }
 
@@ -75,7 +75,7 @@ public struct LiveRows: Sendable {
     ///   - changes: the changes of the commits since the last update, up to the view's, in order.
     ///   - view: a snapshot of the same catalogue.
     /// - Returns: the difference, or `nil` if there is none. After an error the rows are unchanged.
-    public mutating func update(_ changes: [TableChanges], in view: Snapshot) throws(RecordError) -> RowsDifference? {
+    package mutating func update(_ changes: [TableChanges], in view: Snapshot) throws(RecordError) -> RowsDifference? {
         var now = self
         let difference = try now.updateOwn(changes, in: view)
         let whole = try now.addingShown(changes, to: difference, in: view)
@@ -116,7 +116,7 @@ public struct LiveRows: Sendable {
     /// Returns the difference from the rows of another selection, or of another catalogue.
     ///
     /// - Parameter changes: the changes since, if known; `nil` if every row may have changed.
-    public func difference(
+    package func difference(
         from before: LiveRows, _ changes: [TableChanges]?, in view: Snapshot
     ) throws(RecordError) -> RowsDifference? {
         let difference = ownDifference(from: before, changes)

@@ -1,26 +1,26 @@
 /// The difference between two states of an ordered result.
-public struct RowsDifference: Sendable, Hashable {
+package struct RowsDifference: Sendable, Hashable {
     /// A row whose position among the remaining rows has changed.
-    public struct Move: Sendable, Hashable {
+    package struct Move: Sendable, Hashable {
         /// The index before.
-        public let from: Int
+        package let from: Int
         /// The index after.
-        public let to: Int
+        package let to: Int
     }
 
     /// For each row its index before, or -1 if it is new; `nil` if rows and order are unchanged.
-    public internal(set) var origins: [Int]?
+    package internal(set) var origins: [Int]?
     /// Indexes, before, of the removed rows; ascending.
-    public internal(set) var deletions: [Int] = []
+    package internal(set) var deletions: [Int] = []
     /// Indexes of the new rows; ascending.
-    public internal(set) var insertions: [Int] = []
+    package internal(set) var insertions: [Int] = []
     /// Moves, ascending by their new indexes.
-    public internal(set) var moves: [Move] = []
+    package internal(set) var moves: [Move] = []
     /// Indexes of rows that were present before and have other values; ascending.
-    public internal(set) var updates: [Int] = []
+    package internal(set) var updates: [Int] = []
 
     /// Whether nothing has changed.
-    public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
+    package var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
 
     /// Makes a difference of updates only.
     init(updates: [Int]) { self.updates = updates }

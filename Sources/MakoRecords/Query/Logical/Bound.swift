@@ -182,7 +182,7 @@ protocol SelectionScope {
 }
 
 /// A bound selection: names, types and parameters are checked, so that it can be planned.
-public struct BoundSelection: Sendable, SelectionScope {
+package struct BoundSelection: Sendable, SelectionScope {
     /// What does not depend on the values, shared by selections that differ in values only.
     final class Frame: Sendable {
         let table: TableHandle

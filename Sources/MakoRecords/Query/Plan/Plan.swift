@@ -4,7 +4,8 @@
 ///     // search Person using index Person.age (age > 35), then filter name LIKE 'a%', sort by name limit 99
 ///
 /// A plan holds no snapshot, so that it may be cached and run over any number of them, from any thread.
-public struct Plan: Sendable, CustomStringConvertible {
+@usableFromInline
+package struct Plan: Sendable, CustomStringConvertible {
     /// What a plan computes on demand: most plans run and are never printed.
     private enum Origin {
         case planned(Program, residual: BoundCondition?, note: @Sendable () -> PlanNote)
@@ -68,7 +69,7 @@ public struct Plan: Sendable, CustomStringConvertible {
 
     private let body: Body
     /// Cancels runs of the plan.
-    public var cancellation: Cancellation?
+    package var cancellation: Cancellation?
     /// Whether the rows are scanned in parts, whose results are combined.
     var partition = Partition.none
     private var extra: Extra?
@@ -147,7 +148,8 @@ public struct Plan: Sendable, CustomStringConvertible {
     /// The cached plan from which it was made.
     var kept: (any PlanTemplate)? { if case .kept(let kept, _) = body.origin { kept } else { nil } }
 
-    public var description: String { node.summary }
+    @usableFromInline
+    package var description: String { node.summary }
 
     var note: PlanNote {
         switch body.origin {
@@ -173,7 +175,7 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
 
     /// The table of the rows.
-    public var table: TableHandle { body.bound.table }
+    package var table: TableHandle { body.bound.table }
 
     /// The operator of a scan by row id.
     var scanOperator: PlanNode.Operator {

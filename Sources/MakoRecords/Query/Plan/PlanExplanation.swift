@@ -16,7 +16,7 @@ public struct PlanExplanation: Sendable, Hashable, Encodable, CustomStringConver
     }
 
     @available(*, deprecated, renamed: "AccessPath")
-    public typealias Way = AccessPath
+    package typealias Way = AccessPath
 
     /// An index that would serve the query, and does not exist.
     public struct MissingIndex: Sendable, Hashable, Encodable {

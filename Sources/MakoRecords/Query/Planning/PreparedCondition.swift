@@ -1,7 +1,7 @@
 import MakoStorage
 
 /// A condition with parameters, compiled once and run with different values.
-public final class PreparedCondition: Sendable {
+package final class PreparedCondition: Sendable {
     /// The source of the value of a part of the condition.
     fileprivate enum Source {
         case nowhere
@@ -11,13 +11,13 @@ public final class PreparedCondition: Sendable {
     }
 
     /// The condition with its parameters.
-    public let condition: Condition
+    package let condition: Condition
     package let levels: Int
     /// The sources of the values of a ``QueryFingerprint``, in its order; `nil` if the condition has no shape.
     fileprivate let sources: [Source]?
 
     /// Prepares a condition.
-    public init(_ condition: Condition) {
+    package init(_ condition: Condition) {
         self.condition = condition
         levels = condition.levels
         sources = QueryFingerprint(sourcesOf: condition)?.sources?.map { expr in
@@ -36,7 +36,7 @@ public final class PreparedCondition: Sendable {
 /// A prepared condition with its values: a selection from one table, without orders.
 ///
 /// Its cached plan is found without a traversal of the condition.
-public struct PreparedSelection {
+package struct PreparedSelection {
     /// What selections of one shape have in common.
     struct Key: Equatable {
         private let condition: ObjectIdentifier
@@ -73,7 +73,7 @@ public struct PreparedSelection {
     private let values: [Value?]
 
     /// Makes a selection; `nil` if its plan cannot be cached.
-    public init?(
+    package init?(
         _ condition: PreparedCondition, _ parameters: [Value], _ names: [String: Value], of table: TableHandle,
         limit: Int?, offset: Int?
     ) {
@@ -101,12 +101,12 @@ public struct PreparedSelection {
     }
 
     /// Returns the cached plan; `nil` if the caller must plan the selection, and then call ``keep(_:_:)``.
-    public func plan(_ catalogue: Catalogue, in view: Snapshot) throws(RecordError) -> Plan? {
+    package func plan(_ catalogue: Catalogue, in view: Snapshot) throws(RecordError) -> Plan? {
         try catalogue.plans[prepared: key]?.plan(values, [], [:], catalogue, view)
     }
 
     /// Caches the template of a plan, if the planner has made one.
-    public func keep(_ plan: Plan, _ catalogue: Catalogue) {
+    package func keep(_ plan: Plan, _ catalogue: Catalogue) {
         if let kept = plan.kept as? CachedPlan { catalogue.plans.keep(kept, for: key, of: condition) }
     }
 }

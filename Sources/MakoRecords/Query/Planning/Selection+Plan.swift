@@ -4,7 +4,7 @@ extension Selection {
     /// Binds and plans the selection, or reuses the cached plan of a selection that differs in values only.
     ///
     /// - Parameter view: the snapshot that sizes are estimated from; `nil` to plan without sizes and without the cache.
-    public func plan(_ catalogue: Catalogue, in view: Snapshot? = nil) throws(RecordError) -> Plan {
+    package func plan(_ catalogue: Catalogue, in view: Snapshot? = nil) throws(RecordError) -> Plan {
         try plan(catalogue, in: view, nil)
     }
 

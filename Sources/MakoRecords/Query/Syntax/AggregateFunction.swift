@@ -1,5 +1,5 @@
 /// An aggregate function; the raw value is its name in SQL.
-public enum AggregateFunction: String, Sendable, Hashable {
+package enum AggregateFunction: String, Sendable, Hashable {
     /// The number of values that are not NULL.
     case count
     /// The sum; NULL without values.

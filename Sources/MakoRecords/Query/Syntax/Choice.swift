@@ -3,34 +3,34 @@ extension Expr {
     ///
     /// `CASE x WHEN y THEN …` has an operand; each of its conditions compares it, as ``Expr/subject(at:)``, with a
     /// value.
-    public struct Choice: Sendable, Hashable {
+    package struct Choice: Sendable, Hashable {
         /// A `WHEN … THEN …` branch.
-        public struct Branch: Sendable, Hashable {
+        package struct Branch: Sendable, Hashable {
             /// The condition.
-            public var condition: Condition
+            package var condition: Condition
             /// The value if the condition is true.
-            public var value: Expr
+            package var value: Expr
 
             /// Makes a branch.
-            public init(_ condition: Condition, _ value: Expr) {
+            package init(_ condition: Condition, _ value: Expr) {
                 self.condition = condition
                 self.value = value
             }
         }
 
         /// The operand after `CASE`; `nil` if the branches have conditions of their own.
-        public var subject: Expr?
+        package var subject: Expr?
         /// The branches, in order.
-        public var branches: [Branch]
+        package var branches: [Branch]
         /// The value after `ELSE`; `nil` for NULL.
-        public var otherwise: Expr?
+        package var otherwise: Expr?
         /// Whether it is the FILTER of an aggregate: its only value keeps its collation.
         var isFilter = false
         /// The position in the text.
-        public var at: SourcePosition
+        package var at: SourcePosition
 
         /// Makes a CASE.
-        public init(
+        package init(
             subject: Expr? = nil, _ branches: [Branch], otherwise: Expr? = nil, at: SourcePosition = .none
         ) {
             self.subject = subject
@@ -56,7 +56,7 @@ extension Expr {
         }
 
         /// Returns the CASE with mapped expressions and conditions.
-        public func mapped<E: Error>(
+        package func mapped<E: Error>(
             _ change: (Expr) throws(E) -> Expr, _ changeCondition: (Condition) throws(E) -> Condition
         ) throws(E) -> Choice {
             var copy = self

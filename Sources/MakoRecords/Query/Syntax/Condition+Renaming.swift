@@ -2,7 +2,7 @@ extension Condition {
     /// Returns the text of a condition with renamed columns; the rest of the text is unchanged.
     ///
     /// - Throws: `syntax` for a text that is not a condition.
-    public static func renamingColumns(in text: String, _ names: [String: String]) throws(RecordError) -> String {
+    package static func renamingColumns(in text: String, _ names: [String: String]) throws(RecordError) -> String {
         _ = try parse(text)
         if names.isEmpty { return text }
         let tokens = try Lexer.tokens(of: text)

@@ -1,25 +1,25 @@
 /// A position in a source text. Positions do not affect equality.
-public struct SourcePosition: Sendable, Hashable {
+package struct SourcePosition: Sendable, Hashable {
     /// The source text.
-    public var text: String
+    package var text: String
     /// The offset in UTF-8 bytes.
-    public var offset: Int
+    package var offset: Int
     /// The length in UTF-8 bytes.
-    public var length: Int
+    package var length: Int
 
     /// No position: the node was built by code.
-    public static let none = SourcePosition(text: "", offset: 0, length: 1)
+    package static let none = SourcePosition(text: "", offset: 0, length: 1)
 
     /// Makes a position.
-    public init(text: String, offset: Int, length: Int) {
+    package init(text: String, offset: Int, length: Int) {
         self.text = text
         self.offset = offset
         self.length = length
     }
 
     /// Returns true: positions do not affect the equality of conditions.
-    public static func == (left: SourcePosition, right: SourcePosition) -> Bool { true }
-    public func hash(into hasher: inout Hasher) {}
+    package static func == (left: SourcePosition, right: SourcePosition) -> Bool { true }
+    package func hash(into hasher: inout Hasher) {}
 
     /// Returns the error for more values than the text has parameters; it points to the end of the text.
     static func valuesLeftOver(_ given: Int, places: Int, in text: String) -> RecordError {
@@ -42,7 +42,7 @@ public struct SourcePosition: Sendable, Hashable {
 }
 
 /// A comparison operator; the raw value is its symbol.
-public enum ComparisonOperator: String, Sendable, Hashable {
+package enum ComparisonOperator: String, Sendable, Hashable {
     case equal = "="
     case notEqual = "!="
     case less = "<"
@@ -63,7 +63,7 @@ public enum ComparisonOperator: String, Sendable, Hashable {
 }
 
 /// An arithmetic operator; the raw value is its symbol.
-public enum ArithmeticOperator: String, Sendable, Hashable {
+package enum ArithmeticOperator: String, Sendable, Hashable {
     case add = "+"
     case subtract = "-"
     case multiply = "*"
@@ -74,7 +74,7 @@ public enum ArithmeticOperator: String, Sendable, Hashable {
 }
 
 /// A parameter, whose value is given when the condition runs.
-public enum Parameter: Sendable, Hashable {
+package enum Parameter: Sendable, Hashable {
     /// The n-th positional parameter, from 0.
     case position(Int)
     /// A named parameter.
@@ -82,7 +82,7 @@ public enum Parameter: Sendable, Hashable {
 }
 
 /// An expression whose names are not resolved yet.
-public indirect enum Expr: Sendable, Hashable {
+package indirect enum Expr: Sendable, Hashable {
     /// A column, or a path over to-one references: `["department", "location", "name"]`.
     case column([String], at: SourcePosition = .none)
     /// A constant.
@@ -113,7 +113,7 @@ public indirect enum Expr: Sendable, Hashable {
     /// Returns the column at the end of a dotted path.
     ///
     ///     Expr.path("department.location.name")
-    public static func path(_ dotted: String) -> Expr {
+    package static func path(_ dotted: String) -> Expr {
         .column(dotted.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
     }
 
@@ -123,13 +123,13 @@ public indirect enum Expr: Sendable, Hashable {
 
     /// Returns the column at the end of a path over the row's own columns, even if a table has the name of the first of
     /// them.
-    public static func ownPath(_ names: [String]) -> Expr { .column(ownNames(names)) }
+    package static func ownPath(_ names: [String]) -> Expr { .column(ownNames(names)) }
 
     /// Returns the names of such a path.
-    public static func ownNames(_ names: [String]) -> [String] { names.count > 1 ? [ownRow] + names : names }
+    package static func ownNames(_ names: [String]) -> [String] { names.count > 1 ? [ownRow] + names : names }
 
     /// The path as written; `nil` for other expressions.
-    public var writtenPath: String? {
+    package var writtenPath: String? {
         guard case .column(let path, _) = self else { return nil }
         return Expr.written(path)
     }
@@ -139,7 +139,7 @@ public indirect enum Expr: Sendable, Hashable {
     /// Parses an expression of the where language.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
-    public static func parse(_ text: String) throws(RecordError) -> Expr {
+    package static func parse(_ text: String) throws(RecordError) -> Expr {
         var parser = try Parser(text)
         let result = try parser.expression()
         try parser.expectEnd()
@@ -168,7 +168,7 @@ public indirect enum Expr: Sendable, Hashable {
 ///
 ///     let condition = try Condition.parse("age >= 35 AND department.location.name = ?")
 ///     let same = Condition.comparison(.greaterOrEqual, .column(["age"]), .literal(.integer(35)))
-public indirect enum Condition: Sendable, Hashable {
+package indirect enum Condition: Sendable, Hashable {
     /// A comparison of two expressions.
     case comparison(ComparisonOperator, Expr, Expr)
     /// True if all conditions are.
@@ -208,13 +208,13 @@ public indirect enum Condition: Sendable, Hashable {
     /// Parses a condition of the where language.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
-    public static func parse(_ text: String) throws(RecordError) -> Condition { try parse(text, values: nil) }
+    package static func parse(_ text: String) throws(RecordError) -> Condition { try parse(text, values: nil) }
 
     /// Parses a condition and checks that it has a parameter for each value.
     ///
     /// - Parameter values: the number of positional values; `nil` if unknown.
     /// - Throws: `RecordError.syntax`, pointing into the text.
-    public static func parse(_ text: String, values: Int?) throws(RecordError) -> Condition {
+    package static func parse(_ text: String, values: Int?) throws(RecordError) -> Condition {
         var parser = try Parser(text)
         let result = try parser.condition()
         try parser.expectEnd()
@@ -225,7 +225,7 @@ public indirect enum Condition: Sendable, Hashable {
     }
 
     /// Returns the conjunction of two conditions.
-    public static func && (left: Condition, right: Condition) -> Condition {
+    package static func && (left: Condition, right: Condition) -> Condition {
         switch (left, right) {
         case (.and(let a), .and(let b)): .and(a + b)
         case (.and(let a), _): .and(a + [right])
@@ -235,7 +235,7 @@ public indirect enum Condition: Sendable, Hashable {
     }
 
     /// Returns the disjunction of two conditions.
-    public static func || (left: Condition, right: Condition) -> Condition {
+    package static func || (left: Condition, right: Condition) -> Condition {
         switch (left, right) {
         case (.or(let a), .or(let b)): .or(a + b)
         case (.or(let a), _): .or(a + [right])
@@ -245,5 +245,5 @@ public indirect enum Condition: Sendable, Hashable {
     }
 
     /// Returns the negation of a condition.
-    public static prefix func ! (condition: Condition) -> Condition { .not(condition) }
+    package static prefix func ! (condition: Condition) -> Condition { .not(condition) }
 }

@@ -1,5 +1,5 @@
 /// `CREATE TABLE …`.
-public struct CreateTableStatement: Sendable, Hashable {
+package struct CreateTableStatement: Sendable, Hashable {
     struct Column: Sendable, Hashable {
         let name: ColumnName
         /// The type; `nil` for a reference, which has the type of the target's key.
@@ -15,7 +15,7 @@ public struct CreateTableStatement: Sendable, Hashable {
     }
 
     /// The table to create.
-    public let table: TableName
+    package let table: TableName
     var allowsExisting = false
     var columns: [Column] = []
     /// The columns of the table constraint `PRIMARY KEY (…)`.
@@ -27,14 +27,14 @@ public struct CreateTableStatement: Sendable, Hashable {
 }
 
 /// `DROP TABLE …`.
-public struct DropTableStatement: Sendable, Hashable {
+package struct DropTableStatement: Sendable, Hashable {
     /// The table to drop.
-    public let table: TableName
+    package let table: TableName
     let allowsMissing: Bool
 }
 
 /// `CREATE INDEX …`.
-public struct CreateIndexStatement: Sendable, Hashable {
+package struct CreateIndexStatement: Sendable, Hashable {
     struct Part: Sendable, Hashable {
         let column: ColumnName
         let descending: Bool
@@ -44,9 +44,9 @@ public struct CreateIndexStatement: Sendable, Hashable {
 
     let name: ColumnName
     /// The table of the index.
-    public let table: TableName
+    package let table: TableName
     /// The name of the index.
-    public var index: String { name.name }
+    package var index: String { name.name }
     var isUnique = false
     var isSpatial = false
     var allowsExisting = false
@@ -57,17 +57,17 @@ public struct CreateIndexStatement: Sendable, Hashable {
 }
 
 /// `DROP INDEX …`.
-public struct DropIndexStatement: Sendable, Hashable {
+package struct DropIndexStatement: Sendable, Hashable {
     let name: ColumnName
     /// The table; `nil` for any table that has the index.
-    public let table: TableName?
+    package let table: TableName?
     let allowsMissing: Bool
 }
 
 /// `CREATE VIEW …`.
-public struct CreateViewStatement: Sendable, Hashable {
+package struct CreateViewStatement: Sendable, Hashable {
     /// The name of the view.
-    public let table: TableName
+    package let table: TableName
     var allowsExisting = false
     /// The names of its columns; `nil` for those of the query.
     var columns: [String]?
@@ -77,8 +77,8 @@ public struct CreateViewStatement: Sendable, Hashable {
 }
 
 /// `DROP VIEW …`.
-public struct DropViewStatement: Sendable, Hashable {
+package struct DropViewStatement: Sendable, Hashable {
     /// The name of the view.
-    public let table: TableName
+    package let table: TableName
     let allowsMissing: Bool
 }

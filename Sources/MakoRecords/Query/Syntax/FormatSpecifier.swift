@@ -1,7 +1,7 @@
 /// A `%` form of predicate formats, each the next parameter.
-public struct FormatSpecifier: Sendable, Hashable {
+package struct FormatSpecifier: Sendable, Hashable {
     /// The kind of value that a specifier takes; the raw value describes it in errors.
-    public enum Kind: String, Sendable, Hashable {
+    package enum Kind: String, Sendable, Hashable {
         case anything = "anything"
         case whole = "a whole number"
         case number = "a number"
@@ -9,9 +9,9 @@ public struct FormatSpecifier: Sendable, Hashable {
     }
 
     /// The kind of value that it takes.
-    public let kind: Kind
+    package let kind: Kind
     /// The number of characters after the percent sign.
-    public let length: Int
+    package let length: Int
 
     private static let words: [(name: String, kind: Kind)] = [
         ("d", .whole), ("i", .whole), ("u", .whole), ("l", .whole), ("q", .whole), ("ld", .whole), ("li", .whole),
@@ -32,7 +32,7 @@ public struct FormatSpecifier: Sendable, Hashable {
     }
 
     /// Makes the specifier that a text after a percent sign starts with. `limit` is none: `a %limit` is a remainder.
-    public init?(beginning text: Substring) {
+    package init?(beginning text: Substring) {
         if text.first == "@" {
             self.init(kind: .anything, length: 1)
             return

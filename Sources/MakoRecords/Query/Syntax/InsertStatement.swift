@@ -1,5 +1,5 @@
 /// `INSERT INTO …`.
-public struct InsertStatement: Sendable, Hashable {
+package struct InsertStatement: Sendable, Hashable {
     /// What to do if another row has the new row's key or unique values.
     enum Conflict: Sendable, Hashable {
         case refuse
@@ -16,7 +16,7 @@ public struct InsertStatement: Sendable, Hashable {
     }
 
     /// The table.
-    public let table: TableName
+    package let table: TableName
     /// The columns; empty for all columns.
     var columns: [ColumnName] = []
     var source = Source.defaults
@@ -25,39 +25,39 @@ public struct InsertStatement: Sendable, Hashable {
     /// The outputs of RETURNING, for each inserted or updated row.
     var returning: [SelectStatement.Output] = []
     /// The number of positional parameters.
-    public internal(set) var parameterCount = 0
+    package internal(set) var parameterCount = 0
 
     init(table: TableName) { self.table = table }
 }
 
 /// `UPDATE … SET …`.
-public struct UpdateStatement: Sendable, Hashable {
+package struct UpdateStatement: Sendable, Hashable {
     struct Assignment: Sendable, Hashable {
         let column: ColumnName
         let value: Expr
     }
 
     /// The table.
-    public let table: TableName
+    package let table: TableName
     var assignments: [Assignment] = []
     var condition: Condition?
     /// The outputs of RETURNING, for each updated row.
     var returning: [SelectStatement.Output] = []
     /// The number of positional parameters.
-    public internal(set) var parameterCount = 0
+    package internal(set) var parameterCount = 0
 
     init(table: TableName) { self.table = table }
 }
 
 /// `DELETE FROM …`.
-public struct DeleteStatement: Sendable, Hashable {
+package struct DeleteStatement: Sendable, Hashable {
     /// The table.
-    public let table: TableName
+    package let table: TableName
     var condition: Condition?
     /// The outputs of RETURNING, for each deleted row.
     var returning: [SelectStatement.Output] = []
     /// The number of positional parameters.
-    public internal(set) var parameterCount = 0
+    package internal(set) var parameterCount = 0
 
     init(table: TableName) { self.table = table }
 }

@@ -1,19 +1,19 @@
 /// One term of an ORDER BY.
-public struct Order: Sendable, Hashable {
+package struct Order: Sendable, Hashable {
     /// The expression.
-    public var expr: Expr
+    package var expr: Expr
     /// Whether the order is descending.
-    public var descending: Bool
+    package var descending: Bool
     /// Whether texts are ordered without case.
-    public var noCase: Bool
+    package var noCase: Bool
 
     /// Makes an order by a column or a dotted path.
-    public init(_ path: String, descending: Bool = false, noCase: Bool = false) {
+    package init(_ path: String, descending: Bool = false, noCase: Bool = false) {
         self.init(.path(path), descending: descending, noCase: noCase)
     }
 
     /// Makes an order by an expression.
-    public init(_ expr: Expr, descending: Bool = false, noCase: Bool = false) {
+    package init(_ expr: Expr, descending: Bool = false, noCase: Bool = false) {
         self.expr = expr
         self.descending = descending
         self.noCase = noCase
@@ -22,7 +22,7 @@ public struct Order: Sendable, Hashable {
     /// Parses `name, department.name DESC, title COLLATE NOCASE`.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
-    public static func parse(_ text: String) throws(RecordError) -> [Order] {
+    package static func parse(_ text: String) throws(RecordError) -> [Order] {
         var parser = try Parser(text)
         let orders = try list(&parser)
         try parser.expectEnd()

@@ -1,5 +1,5 @@
 /// The value of a parameter, or a list of values for a parameter in IN.
-public enum ParameterValue: Sendable, Hashable {
+package enum ParameterValue: Sendable, Hashable {
     /// A single value.
     case one(Value)
     /// The values of a list in IN.
@@ -7,16 +7,16 @@ public enum ParameterValue: Sendable, Hashable {
 }
 
 /// A text in which each parameter takes one value, with the values.
-public struct FilledText: Sendable, Hashable {
+package struct FilledText: Sendable, Hashable {
     /// The text.
-    public let text: String
+    package let text: String
     /// The values of positional parameters.
-    public let positions: [Value]
+    package let positions: [Value]
     /// The values of named parameters.
-    public let named: [String: Value]
+    package let named: [String: Value]
 
     /// Makes a text with its values.
-    public init(text: String, positions: [Value], named: [String: Value]) {
+    package init(text: String, positions: [Value], named: [String: Value]) {
         self.text = text
         self.positions = positions
         self.named = named
@@ -24,7 +24,7 @@ public struct FilledText: Sendable, Hashable {
 }
 
 /// The positions of a text's parameters, and of the IN lists that contain them.
-public struct ParameterPlaces: Sendable {
+package struct ParameterPlaces: Sendable {
     /// An item of an IN list.
     struct Item: Sendable {
         /// The range in UTF-8 bytes.
@@ -51,7 +51,7 @@ public struct ParameterPlaces: Sendable {
     private var parameters: [(parameter: Parameter, at: SourcePosition)] = []
     private var lists: [List] = []
     /// The names of the named parameters.
-    public private(set) var names: Set<String> = []
+    package private(set) var names: Set<String> = []
 
     init() {}
 
@@ -70,7 +70,7 @@ public struct ParameterPlaces: Sendable {
     /// Parses a condition.
     ///
     /// - Throws: `syntax` for a text that is not a condition.
-    public static func ofCondition(_ text: String) throws(RecordError) -> ParameterPlaces {
+    package static func ofCondition(_ text: String) throws(RecordError) -> ParameterPlaces {
         var parser = try Parser(text)
         _ = try parser.condition()
         try parser.expectEnd()
@@ -80,7 +80,7 @@ public struct ParameterPlaces: Sendable {
     /// Parses a statement.
     ///
     /// - Throws: `syntax` for a text that is not a statement.
-    public static func ofStatement(_ text: String) throws(RecordError) -> ParameterPlaces {
+    package static func ofStatement(_ text: String) throws(RecordError) -> ParameterPlaces {
         var parser = try Parser(text)
         if parser.startsSelect(0) {
             _ = try SelectStatement.read(&parser)
@@ -93,7 +93,7 @@ public struct ParameterPlaces: Sendable {
     /// Checks that every given name is that of a parameter.
     ///
     /// - Throws: `syntax`, with the nearest existing name.
-    public func check(_ given: some Sequence<String>, in text: String) throws(RecordError) {
+    package func check(_ given: some Sequence<String>, in text: String) throws(RecordError) {
         guard let name = given.lazy.filter({ !names.contains($0) }).min() else { return }
         throw SourcePosition(text: text, offset: text.utf8.count, length: 1).error(
             "the text has no parameter :\(name)", nearest: Spelling.nearest(to: name, in: Array(names)))
@@ -103,7 +103,7 @@ public struct ParameterPlaces: Sendable {
     /// empty list.
     ///
     /// - Throws: `syntax` for a list outside IN, and for more values than parameters.
-    public func filled(
+    package func filled(
         _ text: String, _ positions: [ParameterValue], _ named: [String: ParameterValue]
     ) throws(RecordError) -> FilledText {
         var filling = Filling(positions, named)

@@ -10,7 +10,7 @@
 ///
 /// Expressions and conditions are those of the where language, dotted paths included: a path over references replaces a
 /// join.
-public struct SelectStatement: Sendable, Hashable {
+package struct SelectStatement: Sendable, Hashable {
     /// The number of parameters up to the end of the statement. Excluded from equality: the same sub-query in GROUP BY
     /// and in the outputs may have other parameters before it.
     private struct Places: Sendable, Hashable {
@@ -35,9 +35,9 @@ public struct SelectStatement: Sendable, Hashable {
     }
 
     /// The table; empty without FROM, when the result has one row.
-    public internal(set) var table = ""
+    package internal(set) var table = ""
     /// The number of positional parameters.
-    public internal(set) var parameterCount: Int {
+    package internal(set) var parameterCount: Int {
         get { places.count }
         set { places.count = newValue }
     }
@@ -79,7 +79,7 @@ public struct SelectStatement: Sendable, Hashable {
     }
 
     /// The number of joined tables; for a compound the largest of its parts.
-    public var tableCount: Int {
+    package var tableCount: Int {
         let own = commonTables.reduce(1 + joins.count) { max($0, $1.statement.tableCount) }
         return compounds.reduce(own) { max($0, $1.statement.tableCount) }
     }
@@ -92,7 +92,7 @@ public struct SelectStatement: Sendable, Hashable {
     /// Parses a SELECT.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
-    public static func parse(_ text: String) throws(RecordError) -> SelectStatement {
+    package static func parse(_ text: String) throws(RecordError) -> SelectStatement {
         var parser = try Parser(text)
         let statement = try read(&parser)
         _ = parser.takeSymbol(";")
@@ -176,14 +176,14 @@ public struct SelectStatement: Sendable, Hashable {
     }
 
     /// Returns an aggregate as an expression; without an argument, COUNT(*).
-    public static func aggregate(_ function: AggregateFunction, _ argument: Expr?, isDistinct: Bool = false) -> Expr {
+    package static func aggregate(_ function: AggregateFunction, _ argument: Expr?, isDistinct: Bool = false) -> Expr {
         .function(function.rawValue + (isDistinct ? Parser.distinctMark : ""), argument.map { [$0] } ?? [])
     }
 
     /// Parses an output: an expression with its name.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
-    public static func output(_ text: String) throws(RecordError) -> (expr: Expr, name: String) {
+    package static func output(_ text: String) throws(RecordError) -> (expr: Expr, name: String) {
         var parser = try Parser(text)
         let found = try output(&parser)
         try parser.expectEnd()
@@ -282,7 +282,7 @@ public struct QueryRows: Sendable, Hashable {
     public var rows: [[Value]]
 
     /// Makes a result.
-    public init(columns: [String], rows: [[Value]]) {
+    package init(columns: [String], rows: [[Value]]) {
         self.columns = columns
         self.rows = rows
     }

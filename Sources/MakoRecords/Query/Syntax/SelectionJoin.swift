@@ -3,21 +3,21 @@
 ///
 /// Unlike a ``JoinClause`` it matches at most one row, so that a scan of the table suffices. If the target column is
 /// not the key, the selection is a ``JoinedSelection``.
-public struct SelectionJoin: Sendable, Hashable {
+package struct SelectionJoin: Sendable, Hashable {
     /// The joined table.
-    public var table: String
+    package var table: String
     /// The name that qualifies its columns.
-    public var name: String
+    package var name: String
     /// The column that holds the key: one of the selection's table, or of a row joined before, as in
     /// `Department.location`.
-    public var left: Expr
+    package var left: Expr
     /// The equal column of the joined table; its key, unless rows may match several times.
-    public var target: Expr
+    package var target: Expr
     /// Whether rows without a match are excluded.
-    public var isInner: Bool
+    package var isInner: Bool
 
     /// Makes a join.
-    public init(table: String, name: String, left: Expr, target: Expr, isInner: Bool = false) {
+    package init(table: String, name: String, left: Expr, target: Expr, isInner: Bool = false) {
         self.table = table
         self.name = name
         self.left = left

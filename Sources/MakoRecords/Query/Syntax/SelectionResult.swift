@@ -1,5 +1,5 @@
 /// The result of a selection: its rows, or a value computed from them.
-public enum SelectionResult: Sendable {
+package enum SelectionResult: Sendable {
     /// The rows.
     case rows
     /// The number of rows.

@@ -17,7 +17,7 @@
 ///
 /// Expressions and conditions are those of the where language. No keyword is reserved: a name in double quotes is never
 /// a keyword.
-public enum Statement: Sendable, Hashable {
+package enum Statement: Sendable, Hashable {
     case select(SelectStatement)
     case insert(InsertStatement)
     case update(UpdateStatement)
@@ -43,7 +43,7 @@ public enum Statement: Sendable, Hashable {
     /// Parses a statement.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
-    public static func parse(_ text: String) throws(RecordError) -> Statement {
+    package static func parse(_ text: String) throws(RecordError) -> Statement {
         var parser = try Parser(text)
         if parser.startsSelect(0) { return .select(try SelectStatement.parse(text)) }
         let statement = try parser.statement()
@@ -53,7 +53,7 @@ public enum Statement: Sendable, Hashable {
     }
 
     /// Whether it changes nothing, so that it may run on a snapshot.
-    public var isReadOnly: Bool {
+    package var isReadOnly: Bool {
         switch self {
         case .select, .tableInfo, .explain, .analyze, .foreignKeys, .transaction: true
         default: false
@@ -61,7 +61,7 @@ public enum Statement: Sendable, Hashable {
     }
 
     /// The number of positional parameters.
-    public var parameterCount: Int {
+    package var parameterCount: Int {
         switch self {
         case .select(let statement), .explain(let statement, _): statement.parameterCount
         case .insert(let statement): statement.parameterCount
@@ -72,7 +72,7 @@ public enum Statement: Sendable, Hashable {
     }
 
     /// Whether it returns rows: a SELECT, or a statement with RETURNING.
-    public var givesRows: Bool {
+    package var givesRows: Bool {
         switch self {
         case .insert(let statement): !statement.returning.isEmpty
         case .update(let statement): !statement.returning.isEmpty
@@ -82,7 +82,7 @@ public enum Statement: Sendable, Hashable {
     }
 
     /// The largest number of tables that one of its queries joins; 1 without a query.
-    public var tableCount: Int {
+    package var tableCount: Int {
         switch self {
         case .select(let statement), .explain(let statement, _): return statement.tableCount
         case .insert(let statement):
@@ -93,7 +93,7 @@ public enum Statement: Sendable, Hashable {
     }
 
     /// The table that the statement changes or drops; `nil` if it changes none, or names an index only.
-    public var changedTable: String? {
+    package var changedTable: String? {
         switch self {
         case .insert(let statement): statement.table.name
         case .update(let statement): statement.table.name
@@ -135,9 +135,9 @@ extension Statement {
 }
 
 /// The name of a table, with its position.
-public struct TableName: Sendable, Hashable {
+package struct TableName: Sendable, Hashable {
     /// The name.
-    public let name: String
+    package let name: String
     let at: SourcePosition
 
     /// Returns whether the name is that of a keyed store's table, whose rows must agree with other tables.

@@ -5,7 +5,7 @@
 ///     age = (SELECT max(age) FROM Person)
 ///
 /// Names are those of its own table; names of the outer query are qualified: `Person.id`.
-public struct Subquery: Sendable, Hashable {
+package struct Subquery: Sendable, Hashable {
     let statement: SelectStatement
     /// The values of its parameters, if given before binding.
     private(set) var positions: [Value]?
@@ -20,7 +20,7 @@ public struct Subquery: Sendable, Hashable {
     /// Parses a sub-query.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
-    public static func parse(_ text: String) throws(RecordError) -> Subquery {
+    package static func parse(_ text: String) throws(RecordError) -> Subquery {
         Subquery(try SelectStatement.parse(text))
     }
 
@@ -33,7 +33,7 @@ public struct Subquery: Sendable, Hashable {
     }
 
     /// Returns the sub-query with the values of its positional and named parameters.
-    public func filled(_ positions: [Value], named: [String: Value]) -> Subquery {
+    package func filled(_ positions: [Value], named: [String: Value]) -> Subquery {
         var copy = self
         copy.positions = self.positions ?? positions
         copy.named = self.named ?? named
@@ -42,7 +42,7 @@ public struct Subquery: Sendable, Hashable {
 }
 
 /// How many elements of a collection must fulfil a condition.
-public enum Quantifier: String, Sendable, Hashable {
+package enum Quantifier: String, Sendable, Hashable {
     /// At least one.
     case any = "ANY"
     /// Every one; true for an empty collection.

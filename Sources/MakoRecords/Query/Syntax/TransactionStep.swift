@@ -1,5 +1,5 @@
 /// `BEGIN`, `COMMIT` and `ROLLBACK` of a shell.
-public enum TransactionStep: String, Sendable, Hashable {
+package enum TransactionStep: String, Sendable, Hashable {
     case begin = "BEGIN"
     case commit = "COMMIT"
     case rollback = "ROLLBACK"
@@ -17,7 +17,7 @@ extension SourcePosition {
 
 extension Statement {
     /// Whether it does not change the file and does not start to.
-    public var leavesFile: Bool { if case .transaction = self { false } else { isReadOnly } }
+    package var leavesFile: Bool { if case .transaction = self { false } else { isReadOnly } }
 }
 
 extension Parser {
