@@ -52,7 +52,7 @@ extension Database {
         defer { first?.turn.end() }
         if first?.hasNews == true { return true }
         guard options.readOnly else { return false }
-        let (ticket, outcome) = lastNotified.with { lastReported -> (Int, Result<News?, MakoError>) in
+        let (ticket, outcome) = lastNotified.withLock { lastReported -> (Int, Result<News?, MakoError>) in
             // The ticket is taken before the new commit is visible: a live query that reads the commit first waits
             // until followers have processed the ticket.
             let ticket = hub.takeTicket()

@@ -32,13 +32,13 @@ struct VisibleCommits {
 }
 
 extension Database {
-    var schema: SchemaState { state.with { $0.schemas.published } }
+    var schema: SchemaState { state.withLock { $0.schemas.published } }
 
-    var writerSchema: SchemaState { state.with { $0.schemas.newest } }
+    var writerSchema: SchemaState { state.withLock { $0.schemas.newest } }
 
     /// Changes the schemas, and wakes the threads that wait for that.
     func changeSchemas(_ change: (inout Schemas) -> Void) {
-        state.with { state in
+        state.withLock { state in
             change(&state.schemas)
             // Inside the lock, so that its order is that of the changes. Before a commit becomes visible, because a
             // reader compares it after it took its snapshot.
@@ -48,7 +48,7 @@ extension Database {
     }
 
     func publish(_ schema: SchemaState, _ steps: [MigrationStep]) {
-        if !steps.isEmpty { state.with { $0.migrations += steps } }
+        if !steps.isEmpty { state.withLock { $0.migrations += steps } }
         changeSchemas { $0.publish(schema) }
     }
 
@@ -70,7 +70,7 @@ extension Database {
         while true {
             let before = try openSchema
             let view = try newestView(in: turn)
-            let schema = state.with { state in
+            let schema = state.withLock { state in
                 state.schemas.published === before ? state.schemas.schema(at: view.commitNumber) : nil
             }
             // Otherwise another schema was published meanwhile, and the snapshot may be older than its commit.
@@ -89,7 +89,7 @@ extension Database {
             $0.schemas.published.binding(model) == nil && $0.schemas.newest.binding(model) != nil
                 && $0.schemas.unconfirmed == nil
         }
-        let (bound, unconfirmed) = state.with { ($0.schemas.published, $0.schemas.unconfirmed) }
+        let (bound, unconfirmed) = state.withLock { ($0.schemas.published, $0.schemas.unconfirmed) }
         if bound.binding(model) != nil { return }
         if let unconfirmed { throw .storage(.unconfirmed(commit: unconfirmed)) }
         throw .migration(entity: model.name, reason: "its table could not be made; try again")
@@ -117,11 +117,11 @@ extension Database {
 
     /// The schema of a snapshot of a read-only database.
     private func tables(of view: Snapshot) throws(MakoError) -> SchemaState {
-        let (known, isRight) = state.with { ($0.schemas.published, $0.shown.contain(view)) }
+        let (known, isRight) = state.withLock { ($0.schemas.published, $0.shown.contain(view)) }
         if isRight { return known }
         // A refresh is running, or `store.refresh()` was called directly.
         let tables = try readTables(of: view, known.models)
-        state.with { state in
+        state.withLock { state in
             // The shared schema only moves forward.
             guard state.schemas.published === known, view.commitNumber > state.shown.newest else { return }
             state.schemas.replace(by: tables)
@@ -137,7 +137,7 @@ extension Database {
         try model.checkReading(of: tables.catalogue)
         let bound = try SchemaState(
             catalogue: tables.catalogue, models: tables.models + [model], version: nextVersion())
-        state.with { if $0.schemas.published === tables { $0.schemas.replace(by: bound) } }
+        state.withLock { if $0.schemas.published === tables { $0.schemas.replace(by: bound) } }
         return bound
     }
 
@@ -147,7 +147,7 @@ extension Database {
     ) throws(MakoError) -> SchemaState {
         let isSame = try records { () throws(RecordError) in try Catalogue.isSame(before.view, view) }
         if isSame {
-            return state.with { state in
+            return state.withLock { state in
                 // Another thread may have bound a type meanwhile.
                 if !state.shown.contain(before.view) && !state.shown.contain(view) {
                     state.schemas.replace(by: before.schema)
@@ -158,7 +158,7 @@ extension Database {
             }
         }
         let tables = try readTables(of: view, before.schema.models)
-        state.with { state in
+        state.withLock { state in
             state.schemas.replace(by: tables)
             state.shown = VisibleCommits(view)
         }
@@ -179,7 +179,7 @@ extension Database {
     }
 
     func nextVersion() -> Int {
-        state.with { state in
+        state.withLock { state in
             state.lastVersion += 1
             return state.lastVersion
         }

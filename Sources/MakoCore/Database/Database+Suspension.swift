@@ -82,7 +82,7 @@ extension Database: FileOwner {
 
     /// Resumes the store, if it is suspended, and shows its newest commit.
     func takeFile(within timeout: Duration) -> TakenFile {
-        var (ticket, resumed, failure) = lastNotified.with { reported -> (Int?, Resumed, MakoError?) in
+        var (ticket, resumed, failure) = lastNotified.withLock { reported -> (Int?, Resumed, MakoError?) in
             var resumed = Resumed()
             guard store.isSuspended else { return (nil, resumed, nil) }
             // The ticket is taken before the newer commits are visible, as in `refresh()`.
@@ -139,7 +139,7 @@ extension Database: FileOwner {
     /// Replaces the schemas of readers and of the next writer by those of a snapshot, before anything else can be read or
     /// written.
     private func takeOver(_ view: Snapshot) throws(MakoError) -> (news: News, unbound: [EntityModel]) {
-        let (before, writers) = state.with { ($0.schemas.published, $0.schemas.newest) }
+        let (before, writers) = state.withLock { ($0.schemas.published, $0.schemas.newest) }
         var unbound: [EntityModel] = []
         let schema: SchemaState
         if options.readOnly {
@@ -151,7 +151,7 @@ extension Database: FileOwner {
                 catalogue: catalogue, models: unbound.isEmpty ? before.models : [],
                 version: max(before.version, writers.version) + 1)
         }
-        state.with { $0.shown = VisibleCommits(view) }
+        state.withLock { $0.shown = VisibleCommits(view) }
         changeSchemas { $0.replace(by: schema) }
         historyWriter.invalidate()
         // Which rows differ is unknown, because the earlier commit cannot be read any more.

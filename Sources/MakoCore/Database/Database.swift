@@ -34,7 +34,7 @@ public final class Database: MadeElsewhere, Sendable {
     private let file: String?
     let hub = EventHub()
     let failures = FailureHub()
-    private let attached = Protected<(any DatabaseAttachment)?>(nil)
+    private let attached = Guarded<(any DatabaseAttachment)?>(nil)
     /// Finishes commits that `StorageError.unconfirmed` was thrown for, in their order.
     let confirmationQueue = DispatchQueue(label: "mako.confirmations")
     let transactionWatchers = TransactionWatchers()
@@ -44,7 +44,7 @@ public final class Database: MadeElsewhere, Sendable {
     let historyWriter: HistoryWriter
     let naming: NamingAgreement
     /// The cipher of the encrypted properties, once it was needed.
-    let knownCipher = Protected<ValueCipher?>(nil)
+    let knownCipher = Guarded<ValueCipher?>(nil)
     let writerQueue = DispatchQueue(label: "mako.writer")
     let readerQueue = DispatchQueue(label: "mako.readers", attributes: .concurrent)
 
@@ -61,13 +61,13 @@ public final class Database: MadeElsewhere, Sendable {
         /// The version of the newest schema.
         var lastVersion = 0
     }
-    let state: Protected<State>
+    let state: Guarded<State>
     /// A change of the schemas.
     let schemaChange = ConditionVariable()
     /// `Schemas.sequence`, to be read without the lock.
     let schemaSequence = Atomic<UInt64>(0)
     /// The commit that watchers of a read-only database have been notified of. Its lock serialises refreshes.
-    let lastNotified: Protected<UInt64>
+    let lastNotified: Guarded<UInt64>
 
     /// Opens a database file, or creates it, and migrates its tables to the given types.
     ///
@@ -215,10 +215,10 @@ public final class Database: MadeElsewhere, Sendable {
         let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
         naming = try NamingAgreement(path, options.tableNaming, catalogue, view)
         let shown = VisibleCommits(view)
-        lastNotified = Protected(view.commitNumber)
+        lastNotified = Guarded(view.commitNumber)
         view.close()
         let schema = try SchemaState(catalogue: catalogue, models: [])
-        state = Protected(State(schemas: Schemas(schema), shown: shown))
+        state = Guarded(State(schemas: Schemas(schema), shown: shown))
         historyWriter = HistoryWriter(options.storage.entropy)
         number = DatabaseRegistry.nextNumber()
         DatabaseRegistry.register(self)
@@ -270,7 +270,7 @@ public final class Database: MadeElsewhere, Sendable {
     public func close() throws(MakoError) {
         if isInherited { return }
         let isInside = isInTransaction
-        let isLast: Bool? = state.with { state in
+        let isLast: Bool? = state.withLock { state in
             if state.isClosed { return false }
             if isInside && state.holders == 1 { return nil }
             state.holders -= 1
@@ -293,12 +293,12 @@ public final class Database: MadeElsewhere, Sendable {
 
     /// What ends with the database.
     package var attachment: (any DatabaseAttachment)? {
-        get { attached.with { $0 } }
-        set { attached.with { $0 = newValue } }
+        get { attached.withLock { $0 } }
+        set { attached.withLock { $0 = newValue } }
     }
 
     private func takeAttachment() -> (any DatabaseAttachment)? {
-        attached.with { attachment in
+        attached.withLock { attachment in
             defer { attachment = nil }
             return attachment
         }
@@ -306,7 +306,7 @@ public final class Database: MadeElsewhere, Sendable {
 
     /// Counts another opening; false while the database is closing.
     func share() -> Bool {
-        state.with { state in
+        state.withLock { state in
             if state.isClosed { return false }
             state.holders += 1
             return true
@@ -407,12 +407,12 @@ public final class Database: MadeElsewhere, Sendable {
     }
 
     /// The changes that opening and first uses made to the stored tables.
-    public var migrations: [MigrationStep] { state.with { $0.migrations } }
+    public var migrations: [MigrationStep] { state.withLock { $0.migrations } }
 
     /// Counters since the database was opened.
     public var metrics: DatabaseMetrics {
         DatabaseMetrics(
-            lazyLoads: metricsCounters.lazyLoads.with { $0 }, commits: metricsCounters.commits.with { $0 },
+            lazyLoads: metricsCounters.lazyLoads.withLock { $0 }, commits: metricsCounters.commits.withLock { $0 },
             liveQueries: hub.followerCount)
     }
 
@@ -425,7 +425,7 @@ public final class Database: MadeElsewhere, Sendable {
     var openSchema: SchemaState {
         get throws(MakoError) {
             if isInherited { throw .storage(.inherited(path: path)) }
-            let (isClosed, schema) = state.with { ($0.isClosed, $0.schemas.published) }
+            let (isClosed, schema) = state.withLock { ($0.isClosed, $0.schemas.published) }
             if isClosed { throw .closed(path: path) }
             return schema
         }
@@ -434,11 +434,11 @@ public final class Database: MadeElsewhere, Sendable {
     /// Whether this is the child of a fork, and the database was opened in its parent.
     var isInherited: Bool { generation != Forks.generation }
 
-    var isOpen: Bool { !state.with { $0.isClosed } }
+    var isOpen: Bool { !state.withLock { $0.isClosed } }
 
     func requireOpen() throws(MakoError) {
         if isInherited { throw .storage(.inherited(path: path)) }
-        if state.with({ $0.isClosed }) { throw .closed(path: path) }
+        if state.withLock({ $0.isClosed }) { throw .closed(path: path) }
     }
 }
 
@@ -449,32 +449,32 @@ enum DatabaseRegistry {
         weak var database: Database?
         init(_ database: Database) { self.database = database }
     }
-    private static let entries = Protected<[UInt32: Entry]>([:])
-    private static let last = Protected<UInt32>(0)
+    private static let entries = Guarded<[UInt32: Entry]>([:])
+    private static let last = Guarded<UInt32>(0)
     /// The paths of released databases, for the errors of objects that outlive them.
-    private static let released = Protected<[UInt32: String]>([:])
+    private static let released = Guarded<[UInt32: String]>([:])
     private static let mostReleased: UInt32 = 1024
     /// The number in values of rows that another program has, which no database has.
     static let foreign = UInt32.max
 
     static func nextNumber() -> UInt32 {
-        last.with { number in
+        last.withLock { number in
             number += 1
             return number
         }
     }
     static func register(_ database: Database) {
-        entries.with { $0[database.number] = Entry(database) }
+        entries.withLock { $0[database.number] = Entry(database) }
     }
     static func remove(_ number: UInt32, _ path: String) {
-        entries.with { entries in _ = entries.removeValue(forKey: number) }
-        released.with { paths in
+        entries.withLock { entries in _ = entries.removeValue(forKey: number) }
+        released.withLock { paths in
             paths[number] = path
             // A number whose later one is not released yet stays, so that there are as many more as open databases.
             paths[number &- mostReleased] = nil
         }
     }
     /// The path of a database that was released; nil of one behind which many others were.
-    static func path(ofReleased number: UInt32) -> String? { released.with { $0[number] } }
-    static func database(_ number: UInt32) -> Database? { entries.with { $0[number]?.database } }
+    static func path(ofReleased number: UInt32) -> String? { released.withLock { $0[number] } }
+    static func database(_ number: UInt32) -> Database? { entries.withLock { $0[number]?.database } }
 }

@@ -4,19 +4,19 @@ import MakoStorage
 /// Selects the database of a call without a database argument.
 extension Database {
     @TaskLocal private static var taskDefault: Database?
-    private static let processDefault = Protected<Database?>(nil)
+    private static let processDefault = Guarded<Database?>(nil)
     /// What opens the default database at its first use, and the thread that does so now.
-    private static let opening = Protected<(open: DefaultOpening?, thread: ObjectIdentifier?)>((nil, nil))
+    private static let opening = Guarded<(open: DefaultOpening?, thread: ObjectIdentifier?)>((nil, nil))
     private static let openingChange = ConditionVariable()
-    private static let named = Protected<[TextKey: Database]>([:])
+    private static let named = Guarded<[TextKey: Database]>([:])
 
     /// Opens the default database.
     public typealias DefaultOpening = @Sendable () throws(MakoError) -> Database
 
     /// The database that `person.commit()` and `Person.query()` use without another one.
     public static var `default`: Database? {
-        get { processDefault.with { $0 } }
-        set { processDefault.with { $0 = newValue } }
+        get { processDefault.withLock { $0 } }
+        set { processDefault.withLock { $0 = newValue } }
     }
 
     /// Sets what opens the default database when it is needed for the first time.
@@ -28,14 +28,14 @@ extension Database {
     ///
     /// The closure runs on the thread of the first call that needs the database, and other threads wait. If it
     /// throws, that call throws the error, and the next one tries again. ``default`` is nil until then. Nil removes it.
-    public static func setDefault(opening open: DefaultOpening?) { opening.with { $0.open = open } }
+    public static func setDefault(opening open: DefaultOpening?) { opening.withLock { $0.open = open } }
 
     /// The default database, which is opened if ``setDefault(opening:)`` has set how.
     private static func openedDefault() throws(MakoError) -> Database? {
         let thread = ObjectIdentifier(Thread.current)
         while true {
             if let database = Database.default { return database }
-            let (open, isOther) = opening.with { state -> (DefaultOpening?, Bool) in
+            let (open, isOther) = opening.withLock { state -> (DefaultOpening?, Bool) in
                 // The closure itself uses the default database: it has none.
                 if let running = state.thread { return (nil, running != thread) }
                 if state.open != nil { state.thread = thread }
@@ -47,7 +47,7 @@ extension Database {
             }
             guard let open else { return nil }
             defer {
-                opening.with { $0.thread = nil }
+                opening.withLock { $0.thread = nil }
                 openingChange.broadcast()
             }
             // Another thread may have opened it since.
@@ -62,7 +62,9 @@ extension Database {
     /// Database.register(try Database(at: "log.mako"), as: "log")
     /// try Entry(text: "begun").commit()
     /// ```
-    public static func register(_ database: Database?, as name: String) { named.with { $0[TextKey(name)] = database } }
+    public static func register(_ database: Database?, as name: String) {
+        named.withLock { $0[TextKey(name)] = database }
+    }
 
     /// Runs a closure with another default database, for this task and its children.
     public static func withDefault<R>(_ database: Database, _ body: () throws -> R) rethrows -> R {
@@ -81,7 +83,7 @@ extension Database {
     @usableFromInline
     static func current(for model: EntityModel) throws(MakoError) -> Database {
         if let name = model.databaseName {
-            if let database = named.with({ $0[TextKey(name)] }) { return database }
+            if let database = named.withLock({ $0[TextKey(name)] }) { return database }
             throw .noDatabase(entity: "\(model.name), which is of the database \"\(name)\"")
         }
         if let scope = ThreadScope.current { return scope.database }

@@ -125,6 +125,6 @@ public struct DatabaseMetrics: Sendable, Hashable {
 }
 
 struct MetricsCounters: Sendable {
-    let lazyLoads = Protected(0)
-    let commits = Protected(0)
+    let lazyLoads = Guarded(0)
+    let commits = Guarded(0)
 }

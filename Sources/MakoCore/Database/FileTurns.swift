@@ -79,11 +79,11 @@ final class FileTurns<Owner: FileOwner>: Sendable {
     /// How long the file is waited for without looking whether the turns were stopped.
     private static var slice: Duration { .milliseconds(250) }
 
-    private let state = Protected(State())
+    private let state = Guarded(State())
     private let change = ConditionVariable()
 
     /// Whether `suspend()` was called.
-    var isStopped: Bool { state.with { $0.isStopped } }
+    var isStopped: Bool { state.withLock { $0.isStopped } }
 
     // MARK: Beginning
 
@@ -101,13 +101,13 @@ final class FileTurns<Owner: FileOwner>: Sendable {
         var yields = true
         while true {
             try owner.requireOpen()
-            switch state.with({ next(&$0, owner, hasTurn: hasTurn, yields: yields, ending: stop) }) {
+            switch state.withLock({ next(&$0, owner, hasTurn: hasTurn, yields: yields, ending: stop) }) {
             case .stopped: throw .storage(.suspended(path: owner.path))
             case .joined(let era): return (FileTurn(of: self, owner, era), false)
             case .lock:
                 if let taken = try lock(owner, until: deadline, ending: stop) { return taken }
             case .wait:
-                let isYielding = state.with { $0.isYielding && $0.phase == .taken }
+                let isYielding = state.withLock { $0.isYielding && $0.phase == .taken }
                 // The change may wait for the end of this thread's read.
                 if !isYielding && Snapshot.isBorrowing {
                     throw .invalidArgument(
@@ -121,7 +121,7 @@ final class FileTurns<Owner: FileOwner>: Sendable {
                 if hasChanged { continue }
                 guard isYielding else { throw .alreadyOpen(path: owner.path) }
                 yields = false
-                state.with { state in
+                state.withLock { state in
                     state.isYielding = false
                     state.nextLook = ContinuousClock.now + Self.pauseOfYielding
                 }
@@ -164,7 +164,7 @@ final class FileTurns<Owner: FileOwner>: Sendable {
     ) throws(MakoError) -> (turn: FileTurn<Owner>, hasNews: Bool)? {
         let left = deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
         let taken = owner.takeFile(within: min(left ?? Self.slice, Self.slice))
-        let era = state.with { state -> Int? in
+        let era = state.withLock { state -> Int? in
             if taken.failure != nil {
                 state.rest()
                 return nil
@@ -192,7 +192,7 @@ final class FileTurns<Owner: FileOwner>: Sendable {
 
     /// Ends a turn. The last one suspends the store.
     fileprivate func end(_ era: Int, _ owner: Owner) {
-        let isLast = state.with { state in
+        let isLast = state.withLock { state in
             // Otherwise `suspend()` has ended it.
             guard state.era == era else { return false }
             state.count -= 1
@@ -213,11 +213,11 @@ final class FileTurns<Owner: FileOwner>: Sendable {
     private func release(_ owner: Owner, pause: DispatchTimeInterval) {
         do throws(StorageError) {
             try owner.releaseFile()
-            state.with { $0.rest() }
+            state.withLock { $0.rest() }
             change.broadcast()
             owner.deliverEvents()
         } catch {
-            let isFirst = state.with { state in
+            let isFirst = state.withLock { state in
                 state.stayTaken()
                 defer { state.isRetrying = true }
                 return !state.isRetrying
@@ -235,7 +235,7 @@ final class FileTurns<Owner: FileOwner>: Sendable {
         default: break
         }
         DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [weak owner] in
-            let isUnused = self.state.with { state in
+            let isUnused = self.state.withLock { state in
                 state.isRetrying = false
                 return Self.beginRelease(&state)
             }
@@ -247,14 +247,14 @@ final class FileTurns<Owner: FileOwner>: Sendable {
 
     /// Refuses new turns, and ends those that run by suspending the store.
     func stop(_ owner: Owner, _ suspend: () throws(MakoError) -> Void) throws(MakoError) {
-        state.with { state in
+        state.withLock { state in
             state.isStopped = true
             state.stops += 1
         }
         var before = Phase.changing
         while before == .changing {
             state.wait(for: change) { $0.phase == .changing }
-            before = state.with { state in
+            before = state.withLock { state in
                 // Another call of `suspend()` may have failed meanwhile.
                 state.isStopped = true
                 defer { if state.phase == .taken { state.phase = .changing } }
@@ -263,7 +263,7 @@ final class FileTurns<Owner: FileOwner>: Sendable {
         }
         if before == .resting { return }
         do throws(MakoError) { try suspend() } catch {
-            let isUnused = state.with { state in
+            let isUnused = state.withLock { state in
                 state.isStopped = false
                 state.stayTaken()
                 return Self.beginRelease(&state)
@@ -272,7 +272,7 @@ final class FileTurns<Owner: FileOwner>: Sendable {
             if isUnused { release(owner, pause: .milliseconds(10)) }
             throw error
         }
-        state.with { state in
+        state.withLock { state in
             state.rest()
             state.era += 1
             state.count = 0
@@ -284,7 +284,7 @@ final class FileTurns<Owner: FileOwner>: Sendable {
     ///
     /// - Returns: whether there are commits of other processes; false if the turns were not stopped.
     func start(_ owner: Owner, timeout: Duration) throws(MakoError) -> Bool {
-        guard let stop = state.with({ $0.isStopped ? $0.stops : nil }) else { return false }
+        guard let stop = state.withLock({ $0.isStopped ? $0.stops : nil }) else { return false }
         let (turn, hasNews) = try take(owner, timeout: timeout, ending: stop)
         turn.end()
         return hasNews

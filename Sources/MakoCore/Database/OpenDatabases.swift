@@ -16,7 +16,7 @@ enum OpenDatabases {
         let number: UInt32
     }
 
-    private static let entries = Protected<[TextKey: Entry]>([:])
+    private static let entries = Guarded<[TextKey: Entry]>([:])
     private static let changed = NSCondition()
 
     /// The open database of a file, otherwise the one that a closure opens.
@@ -57,7 +57,7 @@ enum OpenDatabases {
 
     /// Claims the opening of a file; returns the entry when there is one.
     private static func claim(_ file: TextKey) -> Entry? {
-        entries.with { entries in
+        entries.withLock { entries in
             if let entry = entries[file] { return entry }
             entries[file] = .opening(ObjectIdentifier(Thread.current))
             return nil
@@ -65,7 +65,7 @@ enum OpenDatabases {
     }
 
     private static func change(_ file: TextKey, _ entry: Entry?) {
-        entries.with { $0[file] = entry }
+        entries.withLock { $0[file] = entry }
         notify()
     }
 
@@ -77,14 +77,14 @@ enum OpenDatabases {
 
     private static func wait(while isThere: (Entry) -> Bool, _ file: TextKey) {
         changed.lock()
-        while let entry = entries.with({ $0[file] }), isThere(entry) { changed.wait() }
+        while let entry = entries.withLock({ $0[file] }), isThere(entry) { changed.wait() }
         changed.unlock()
     }
 
     /// Frees the file of a closed database.
     static func closed(_ file: String, _ number: UInt32) {
         let file = TextKey(file)
-        entries.with { entries in
+        entries.withLock { entries in
             if case .open(let held)? = entries[file], held.number == number { entries[file] = nil }
         }
         notify()

@@ -1,3 +1,5 @@
+import MakoStorage
+
 /// A unit of work: objects that one later commit saves and removes together.
 ///
 /// ```swift
@@ -18,7 +20,7 @@ public final class Workspace: Sendable {
         var first: (any ObjectEntity)? { order.first.flatMap { saved[$0] ?? removed[$0] } }
     }
     private let database: Database?
-    private let state = Protected(State())
+    private let state = Guarded(State())
 
     /// Creates a workspace.
     ///
@@ -27,7 +29,7 @@ public final class Workspace: Sendable {
 
     /// Marks an object to be saved, and no longer removed.
     public func add(_ object: some ObjectEntity) {
-        state.with { state in
+        state.withLock { state in
             let identity = ObjectIdentifier(object)
             if state.removed.removeValue(forKey: identity) == nil && state.saved[identity] == nil {
                 state.order.append(identity)
@@ -38,7 +40,7 @@ public final class Workspace: Sendable {
 
     /// Marks an object to be removed, and no longer saved.
     public func remove(_ object: some ObjectEntity) {
-        state.with { state in
+        state.withLock { state in
             let identity = ObjectIdentifier(object)
             if state.saved.removeValue(forKey: identity) == nil && state.removed[identity] == nil {
                 state.order.append(identity)
@@ -49,14 +51,14 @@ public final class Workspace: Sendable {
 
     /// Returns whether the object is marked to be saved or removed.
     public func contains(_ object: some ObjectEntity) -> Bool {
-        state.with { $0.saved[ObjectIdentifier(object)] != nil || $0.removed[ObjectIdentifier(object)] != nil }
+        state.withLock { $0.saved[ObjectIdentifier(object)] != nil || $0.removed[ObjectIdentifier(object)] != nil }
     }
 
     /// Whether no object is marked.
-    public var isEmpty: Bool { state.with { $0.order.isEmpty } }
+    public var isEmpty: Bool { state.withLock { $0.order.isEmpty } }
 
     /// Removes all marks; the objects do not change.
-    public func discard() { state.with { $0 = State() } }
+    public func discard() { state.withLock { $0 = State() } }
 
     /// Saves and removes the marked objects in one transaction, in the order in which they were marked, and empties the
     /// workspace.
@@ -69,14 +71,14 @@ public final class Workspace: Sendable {
 
     /// The database to commit to; nil: the workspace is empty.
     func target() throws(MakoError) -> Database? {
-        guard let first = state.with({ $0.first }) else { return nil }
+        guard let first = state.withLock({ $0.first }) else { return nil }
         if let database { return database }
         return try Database.resolve(number: first.lockedState { $0.database }, for: type(of: first).entityModel)
     }
 
     func commit(in database: Database) throws(MakoError) {
         // Objects marked meanwhile, by another thread or a hook, wait for the next commit.
-        let work = state.with { state in
+        let work = state.withLock { state in
             defer { state = State() }
             return state
         }
@@ -101,7 +103,7 @@ public final class Workspace: Sendable {
 
     /// Restores the marks of a failed commit, before later marks and unless a later mark replaces them.
     private func restoreMarks(_ work: State) {
-        state.with { state in
+        state.withLock { state in
             let newer = Set(state.order)
             for identity in work.order where !newer.contains(identity) {
                 state.saved[identity] = work.saved[identity]

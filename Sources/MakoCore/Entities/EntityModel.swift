@@ -63,7 +63,7 @@ public final class EntityModel: @unchecked Sendable {
     /// ``leadsBack`` and ``refersBack``: 0 not computed; otherwise 1, plus 2 and 4 respectively.
     private let circles = Atomic<UInt8>(0)
 
-    private static let count = Protected(0)
+    private static let count = Guarded(0)
 
     /// Creates the model of a type.
     ///
@@ -149,7 +149,7 @@ public final class EntityModel: @unchecked Sendable {
         (rowNumberName, rowNumbers) = (rowNumber?.column ?? "id", rowNumber?.rowNumbers ?? Int64.min...Int64.max)
         self.keyPaths = keyPaths
         composites = CompositeColumns(columns)
-        number = EntityModel.count.with { count in
+        number = EntityModel.count.withLock { count in
             count += 1
             return count - 1
         }

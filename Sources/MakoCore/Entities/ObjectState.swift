@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoStorage
 
 /// The metadata of an object: three words, and separate memory only in rare cases.
 @frozen
@@ -354,10 +355,10 @@ final class PendingMembers: Sendable {
         var entries: [ObjectIdentifier: Entry] = [:]
         var next = 0
     }
-    private let state = Protected(State())
+    private let state = Guarded(State())
 
     func add(_ object: any ObjectEntity, hasLeft: Bool = false) {
-        state.with { state in
+        state.withLock { state in
             state.entries[ObjectIdentifier(object)] = Entry(object: object, order: state.next, hasLeft: hasLeft)
             state.next += 1
         }
@@ -366,12 +367,12 @@ final class PendingMembers: Sendable {
     /// Removes an object. False when it was not there.
     @discardableResult
     func remove(_ object: any ObjectEntity) -> Bool {
-        state.with { $0.entries.removeValue(forKey: ObjectIdentifier(object)) != nil }
+        state.withLock { $0.entries.removeValue(forKey: ObjectIdentifier(object)) != nil }
     }
 
     /// The objects in the order in which they were added, each with whether it left the owner.
     var all: [(object: any ObjectEntity, hasLeft: Bool)] {
-        state.with { $0.entries.values.sorted { $0.order < $1.order }.map { ($0.object, $0.hasLeft) } }
+        state.withLock { $0.entries.values.sorted { $0.order < $1.order }.map { ($0.object, $0.hasLeft) } }
     }
 }
 

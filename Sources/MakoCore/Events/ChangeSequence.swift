@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoStorage
 
 /// The committed changes of one entity: `for await change in Person.changes(.insert) { … }`.
 ///
@@ -45,7 +46,7 @@ final class ChangeBuffer<T: Entity>: Sendable {
         var reader: CheckedContinuation<ObjectChange<T>?, Never>?
         var isFinished = false
     }
-    private let state = Protected(State())
+    private let state = Guarded(State())
     private let subscription: EventSubscription
 
     init(_ database: Database, _ kinds: [ChangeKind], withValues: Bool) {
@@ -69,7 +70,7 @@ final class ChangeBuffer<T: Entity>: Sendable {
     func next() async -> ObjectChange<T>? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let answer: ObjectChange<T>?? = state.with { state in
+                let answer: ObjectChange<T>?? = state.withLock { state in
                     if let change = Self.take(&state) { return .some(change) }
                     if state.isFinished || Task.isCancelled || state.reader != nil { return .some(nil) }
                     state.reader = continuation
@@ -78,7 +79,7 @@ final class ChangeBuffer<T: Entity>: Sendable {
                 if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
-            let reader = state.with { state in
+            let reader = state.withLock { state in
                 defer { state.reader = nil }
                 return state.reader
             }
@@ -101,8 +102,8 @@ final class ChangeBuffer<T: Entity>: Sendable {
         return .missed
     }
 
-    private static func putMissed(into state: Protected<State>) {
-        let reader: CheckedContinuation<ObjectChange<T>?, Never>? = state.with { state in
+    private static func putMissed(into state: Guarded<State>) {
+        let reader: CheckedContinuation<ObjectChange<T>?, Never>? = state.withLock { state in
             state.hasMissed = state.reader == nil
             defer { state.reader = nil }
             return state.reader
@@ -110,8 +111,8 @@ final class ChangeBuffer<T: Entity>: Sendable {
         reader?.resume(returning: .missed)
     }
 
-    private static func put(_ change: ObjectChange<T>, into state: Protected<State>) {
-        let reader: CheckedContinuation<ObjectChange<T>?, Never>? = state.with { state in
+    private static func put(_ change: ObjectChange<T>, into state: Guarded<State>) {
+        let reader: CheckedContinuation<ObjectChange<T>?, Never>? = state.withLock { state in
             if let reader = state.reader {
                 state.reader = nil
                 return reader
@@ -126,8 +127,8 @@ final class ChangeBuffer<T: Entity>: Sendable {
         reader?.resume(returning: change)
     }
 
-    private static func finish(_ state: Protected<State>) {
-        let reader = state.with { state in
+    private static func finish(_ state: Guarded<State>) {
+        let reader = state.withLock { state in
             state.isFinished = true
             defer { state.reader = nil }
             return state.reader

@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoStorage
 
 /// The changes of one commit, for followers.
 final class CommitChanges: Sendable {
@@ -8,7 +9,7 @@ final class CommitChanges: Sendable {
     /// The tables for which `changes` is complete; nil: all tables.
     private let covered: Set<String>?
     /// Changes per table, grouped on first access and shared by all followers.
-    private let tables = Protected<[String: TableChanges?]>([:])
+    private let tables = Guarded<[String: TableChanges?]>([:])
 
     init(base: UInt64, _ changes: ChangeSet, covering covered: Set<String>? = nil) {
         self.base = base
@@ -25,7 +26,7 @@ final class CommitChanges: Sendable {
     func isShown(by commitNumber: UInt64) -> Bool { commitNumber > base }
 
     func of(_ table: String) -> TableChanges? {
-        tables.with { tables in
+        tables.withLock { tables in
             if let known = tables[table] { return known }
             let found = changes.changes(of: table)
             tables[table] = .some(found)

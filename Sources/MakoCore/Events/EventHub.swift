@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoStorage
 import Synchronization
 
 /// Delivers the changes of transactions to watchers: after the commit, without any lock, in commit order.
@@ -74,7 +75,7 @@ final class EventHub: Sendable {
                 \.value)
         }
     }
-    private let state = Protected(State())
+    private let state = Guarded(State())
     /// The number of watchers. Each save and each commit reads it first: at 0 they build no events.
     private let watcherCount = Atomic<Int>(0)
     /// The number of watchers that want values. Each transaction reads it first: at 0 it logs no row images.
@@ -83,7 +84,7 @@ final class EventHub: Sendable {
     // MARK: - Watching
 
     func add(_ watcher: Watcher) -> Int {
-        state.with { state in
+        state.withLock { state in
             state.nextID += 1
             if state.isFinished { watcher.finish() } else { state.watchers[state.nextID] = watcher }
             count(state)
@@ -93,7 +94,7 @@ final class EventHub: Sendable {
 
     func remove(_ id: Int) {
         // Releasing the watcher may run deinitializers, so it happens outside the lock.
-        let removed = state.with { state in
+        let removed = state.withLock { state in
             defer { count(state) }
             return state.watchers.removeValue(forKey: id)
         }
@@ -113,7 +114,7 @@ final class EventHub: Sendable {
 
     var tablesWithValues: ValueTables? {
         if valueWatcherCount.load(ordering: .relaxed) == 0 { return nil }
-        return state.with { state in
+        return state.withLock { state in
             let watchers = state.watchers.values.filter(\.wantsValues)
             if watchers.isEmpty { return nil }
             let names = watchers.compactMap(\.table)
@@ -122,7 +123,7 @@ final class EventHub: Sendable {
     }
 
     func add(_ follower: Follower) -> Int {
-        state.with { state in
+        state.withLock { state in
             state.nextID += 1
             if state.isFinished { follower.finish() } else { state.followers[state.nextID] = follower }
             return state.nextID
@@ -130,21 +131,21 @@ final class EventHub: Sendable {
     }
 
     func removeFollower(_ id: Int) {
-        let removed = state.with { $0.followers.removeValue(forKey: id) }
+        let removed = state.withLock { $0.followers.removeValue(forKey: id) }
         withExtendedLifetime(removed) {}
     }
 
-    var followerCount: Int { state.with { $0.followers.count } }
+    var followerCount: Int { state.withLock { $0.followers.count } }
 
     /// The ticket of the next commit while followers have not processed every commit before it; otherwise nil.
     var unfollowedTicket: Int? {
-        state.with { $0.followed < $0.nextTicket ? $0.nextTicket : nil }
+        state.withLock { $0.followed < $0.nextTicket ? $0.nextTicket : nil }
     }
 
     /// Waits until followers have processed all commits before a ticket.
     func followed(upTo ticket: Int) async {
         await withCheckedContinuation { continuation in
-            let isDone = state.with { state in
+            let isDone = state.withLock { state in
                 if state.followed >= ticket || state.isFinished { return true }
                 state.waiters.append((ticket, continuation))
                 return false
@@ -158,14 +159,14 @@ final class EventHub: Sendable {
 
     func isWatched(_ model: EntityModel) -> Bool {
         if !hasWatchers { return false }
-        return state.with { state in
+        return state.withLock { state in
             state.watchers.values.contains { $0.table == nil || $0.table == model.table }
         }
     }
 
     /// Ends all sequences and waits; called when the database closes.
     func finish() {
-        let (watchers, followers, waiters) = state.with { state in
+        let (watchers, followers, waiters) = state.withLock { state in
             defer {
                 state.watchers = [:]
                 state.followers = [:]
@@ -185,7 +186,7 @@ final class EventHub: Sendable {
     /// Returns the ticket of a commit. The caller holds the writer lock, so that tickets are in commit order. Every
     /// commit takes one, because a follower may subscribe between the commit and its publication.
     func takeTicket() -> Int {
-        state.with { state in
+        state.withLock { state in
             state.nextTicket += 1
             return state.nextTicket - 1
         }
@@ -198,7 +199,7 @@ final class EventHub: Sendable {
 
     /// The tables that watchers or followers subscribe to; nil: all.
     var wantedTables: Set<String>? {
-        state.with { state in
+        state.withLock { state in
             var wanted: Set<String> = []
             for watcher in state.watchers.values {
                 guard let table = watcher.table else { return nil }
@@ -264,7 +265,7 @@ final class EventHub: Sendable {
 
     /// Passes a commit to followers, in ticket order. Each ticket is followed, and then published or cancelled.
     func follow(_ ticket: Int, _ commit: @autoclosure () -> CommitChanges?) {
-        let done = state.with { state -> [CheckedContinuation<Void, Never>] in
+        let done = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             if state.followed == ticket, state.followers.isEmpty, state.unfollowed.isEmpty {
                 state.followed += 1
             } else {
@@ -285,11 +286,11 @@ final class EventHub: Sendable {
 
     /// Passes a commit to followers that is published after commits with later tickets were passed.
     func followLate(_ commit: CommitChanges) {
-        state.with { state in for follower in state.followers.values { follower.notify(commit) } }
+        state.withLock { state in for follower in state.followers.values { follower.notify(commit) } }
     }
 
     private func enqueue(_ ticket: Int, _ batch: Batch?) {
-        let isPassed = state.with { state in
+        let isPassed = state.withLock { state in
             // The common case: no watcher, and no delivery in progress.
             if batch == nil, state.turn == ticket, !state.isNotifying, state.waiting.isEmpty {
                 state.turn += 1
@@ -300,7 +301,7 @@ final class EventHub: Sendable {
         }
         if isPassed { return }
         while true {
-            let next: (batch: Batch?, watchers: [Watcher])? = state.with { state in
+            let next: (batch: Batch?, watchers: [Watcher])? = state.withLock { state in
                 // One thread at a time delivers; it also delivers the batches that other threads enqueue meanwhile.
                 guard !state.isNotifying, let batch = state.waiting.removeValue(forKey: state.turn) else { return nil }
                 state.turn += 1
@@ -311,7 +312,7 @@ final class EventHub: Sendable {
             if let batch = next.batch {
                 for watcher in next.watchers { notify(watcher, batch) }
             }
-            state.with { $0.isNotifying = false }
+            state.withLock { $0.isNotifying = false }
         }
     }
 

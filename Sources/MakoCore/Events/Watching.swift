@@ -1,18 +1,19 @@
 import Dispatch
 import MakoRecords
+import MakoStorage
 
 /// A subscription. Its handler is called until the token is cancelled or released.
 public final class ChangeToken: Sendable {
-    private let ending: Protected<(@Sendable () -> Void)?>
+    private let ending: Guarded<(@Sendable () -> Void)?>
 
-    init(_ subscription: EventSubscription) { ending = Protected { subscription.end() } }
+    init(_ subscription: EventSubscription) { ending = Guarded { subscription.end() } }
 
     /// - Parameter ending: stops the handler.
-    init(_ ending: @escaping @Sendable () -> Void) { self.ending = Protected(ending) }
+    init(_ ending: @escaping @Sendable () -> Void) { self.ending = Guarded(ending) }
 
     /// Stops the handler.
     public func cancel() {
-        let ending = ending.with { held in
+        let ending = ending.withLock { held in
             defer { held = nil }
             return held
         }

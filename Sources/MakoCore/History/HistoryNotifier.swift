@@ -1,4 +1,5 @@
 import Dispatch
+import MakoStorage
 
 /// Notifies a history reader that there may be new commits.
 final class HistoryNotifier: Sendable {
@@ -13,9 +14,9 @@ final class HistoryNotifier: Sendable {
         var isFinished = false
         var reader: CheckedContinuation<Bool, Never>?
     }
-    private let state = Protected(State())
+    private let state = Guarded(State())
 
-    var isFinished: Bool { state.with { $0.isFinished } }
+    var isFinished: Bool { state.withLock { $0.isFinished } }
 
     func ring(_ commit: CommitChanges) {
         ring { state in
@@ -25,7 +26,7 @@ final class HistoryNotifier: Sendable {
     }
 
     private func ring(_ change: (inout State) -> Void) {
-        let reader = state.with { state -> CheckedContinuation<Bool, Never>? in
+        let reader = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             change(&state)
             state.isRung = state.reader == nil
             defer { state.reader = nil }
@@ -36,7 +37,7 @@ final class HistoryNotifier: Sendable {
 
     /// Records that the reader has processed a snapshot's history, or a part of it.
     func hasRead(upTo number: UInt64, isLast: Bool) {
-        let patience: Int? = state.with { state in
+        let patience: Int? = state.withLock { state in
             if !isLast { state.isRung = true }
             // A commit with async durability notifies before it is visible to snapshots.
             if !state.hasNotified || number > state.base {
@@ -53,7 +54,7 @@ final class HistoryNotifier: Sendable {
     }
 
     func finish() {
-        let reader = state.with { state in
+        let reader = state.withLock { state in
             state.isFinished = true
             defer { state.reader = nil }
             return state.reader
@@ -67,7 +68,7 @@ final class HistoryNotifier: Sendable {
     func isRung(poll: DispatchTimeInterval?) async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let answer: Bool? = state.with { state in
+                let answer: Bool? = state.withLock { state in
                     if state.isFinished || Task.isCancelled || state.reader != nil { return false }
                     if state.isRung {
                         state.isRung = false
@@ -81,7 +82,7 @@ final class HistoryNotifier: Sendable {
                 DispatchQueue.global().asyncAfter(deadline: .now() + poll) { [weak self] in self?.ring { _ in } }
             }
         } onCancel: {
-            let reader = state.with { state in
+            let reader = state.withLock { state in
                 defer { state.reader = nil }
                 return state.reader
             }

@@ -76,11 +76,11 @@ final class HistoryStream: Sendable {
     private let bell = HistoryNotifier()
     private let follower: Int
     // Sequential use; the lock is for copies of an iterator.
-    private let state: Protected<State>
+    private let state: Guarded<State>
 
     init(_ database: Database, _ token: HistoryToken?, _ model: EntityModel?) {
         self.database = database
-        state = Protected(State(token: token, tables: HistoryTables(of: model)))
+        state = Guarded(State(token: token, tables: HistoryTables(of: model)))
         let bell = bell
         follower = database.hub.add(
             EventHub.Follower(tables: { [] }, notify: { bell.ring($0) }, finish: { bell.finish() }))
@@ -113,7 +113,7 @@ final class HistoryStream: Sendable {
     }
 
     private func take() -> HistoryEvent? {
-        state.with { state in
+        state.withLock { state in
             guard state.head < state.events.count else { return nil }
             defer { state.head += 1 }
             return state.events[state.head]
@@ -122,8 +122,8 @@ final class HistoryStream: Sendable {
 
     private func read() throws(MakoError) {
         if database.options.readOnly { try database.refresh() }
-        if let model = state.with({ $0.tables.model }) { try database.naming.settle([model]) }
-        try state.with { (state) throws(MakoError) in
+        if let model = state.withLock({ $0.tables.model }) { try database.naming.settle([model]) }
+        try state.withLock { (state) throws(MakoError) in
             if state.head < state.events.count { return }
             let (view, schema) = try database.moment()
             let page = try database.historyPage(

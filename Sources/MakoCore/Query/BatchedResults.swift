@@ -27,7 +27,7 @@ public final class BatchedResults<T: Entity>: Sendable {
     private let database: Database
     private let view: Snapshot
     private let schema: SchemaState
-    private let window = Protected(Window())
+    private let window = Guarded(Window())
 
     init(
         _ keys: [RowKey], size: Int, _ query: Query<T>, _ database: Database, _ view: Snapshot, _ schema: SchemaState
@@ -52,10 +52,10 @@ public final class BatchedResults<T: Entity>: Sendable {
         guard keys.indices.contains(place) else {
             throw .invalidArgument("there is no object at \(place); the results have \(keys.count)")
         }
-        if let known = window.with({ $0.object(at: place) }) { return known }
+        if let known = window.withLock({ $0.object(at: place) }) { return known }
         // Read outside the lock, because hooks may read other objects.
         let read = Window(start: place - place % size, objects: try self.read(place - place % size))
-        let object = window.with { window in
+        let object = window.withLock { window in
             if let known = window.object(at: place) { return known }
             window = read
             return read.objects[place - read.start]

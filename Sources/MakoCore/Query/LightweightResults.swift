@@ -102,7 +102,7 @@ final class LightweightRows<T: Entity>: Sendable {
     private let query: Query<T>
     private let database: Database
     private let schema: EntitySchema
-    private let kept = Protected(Kept())
+    private let kept = Guarded(Kept())
 
     init(
         _ keys: [RowKey], _ properties: [PropertyModel], _ values: [StoredValue], isRetaining: Bool, _ query: Query<T>,
@@ -134,7 +134,7 @@ final class LightweightRows<T: Entity>: Sendable {
             guard let read = try read(keys[place]) else {
                 throw .notFound(entity: T.entityModel.name, key: keys[place].text(in: try? T.entityModel.schema()))
             }
-            let object = kept.with { kept in
+            let object = kept.withLock { kept in
                 kept.errors[place] = nil
                 guard isRetaining else { return read }
                 if let known = kept.objects[place] { return known }
@@ -144,17 +144,17 @@ final class LightweightRows<T: Entity>: Sendable {
             if T._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
             return object
         } catch {
-            kept.with { $0.errors[place] = error }
+            kept.withLock { $0.errors[place] = error }
             throw error
         }
     }
 
-    func loadError(_ place: Int) -> MakoError? { kept.with { $0.errors[place] } }
+    func loadError(_ place: Int) -> MakoError? { kept.withLock { $0.errors[place] } }
 
-    private func keptObject(_ place: Int) -> T? { isRetaining ? kept.with { $0.objects[place] } : nil }
+    private func keptObject(_ place: Int) -> T? { isRetaining ? kept.withLock { $0.objects[place] } : nil }
 
     private func read(_ key: RowKey) throws(MakoError) -> T? {
-        database.metricsCounters.lazyLoads.with { $0 += 1 }
+        database.metricsCounters.lazyLoads.withLock { $0 += 1 }
         return try translated {
             try database.read {
                 try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in

@@ -31,7 +31,7 @@ final class LiveQuery<T: Entity>: Sendable {
     private let mailbox = LiveMailbox()
     private let follower: Int
     // One consumer uses it at a time; the lock protects against copies of an iterator.
-    private let state = Protected(State())
+    private let state = Guarded(State())
 
     init(_ query: Query<T>, _ database: Database) throws(MakoError) {
         self.query = query
@@ -98,7 +98,7 @@ final class LiveQuery<T: Entity>: Sendable {
     /// - Parameter waits: whether the hub must have delivered every earlier commit. The initial results need none: the
     ///   mailbox then drops those that the snapshot shows when they arrive.
     private func step(waits: Bool) throws(MakoError) -> Step {
-        try state.with { (state) throws(MakoError) -> Step in
+        try state.withLock { (state) throws(MakoError) -> Step in
             if state.view == nil {
                 // Only the first snapshot may create the table.
                 if state.rows == nil { try query.prepareJoins(database) }
@@ -228,10 +228,10 @@ final class LiveMailbox: Sendable {
         var isFinished = false
         var reader: CheckedContinuation<Bool, Never>?
     }
-    private let state = Protected(State())
+    private let state = Guarded(State())
 
     func put(_ commit: CommitChanges) {
-        let reader = state.with { state -> CheckedContinuation<Bool, Never>? in
+        let reader = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             if commit.isShown(by: state.dropsUpTo) { return nil }
             guard commit.covers(state.tables) else {
                 LiveMailbox.drop(commit, &state)
@@ -254,7 +254,7 @@ final class LiveMailbox: Sendable {
 
     /// Forgets the changes, so that the query runs again.
     func forget() {
-        state.with { state in
+        state.withLock { state in
             // Every snapshot shows this commit.
             LiveMailbox.drop(CommitChanges(base: 0, ChangeSet()), &state)
             state.count = 0
@@ -273,7 +273,7 @@ final class LiveMailbox: Sendable {
 
     /// Wakes the reader though there is no new commit.
     func wake() {
-        let reader = state.with { LiveMailbox.due(&$0) }
+        let reader = state.withLock { LiveMailbox.due(&$0) }
         reader?.resume(returning: true)
     }
 
@@ -285,7 +285,7 @@ final class LiveMailbox: Sendable {
     }
 
     func finish() {
-        let reader = state.with { state in
+        let reader = state.withLock { state in
             state.isFinished = true
             defer { state.reader = nil }
             return state.reader
@@ -293,18 +293,18 @@ final class LiveMailbox: Sendable {
         reader?.resume(returning: false)
     }
 
-    var isFinished: Bool { state.with { $0.isFinished } }
+    var isFinished: Bool { state.withLock { $0.isFinished } }
 
     /// The tables of the query; nil: all.
-    var tables: Set<String>? { state.with { $0.tables } }
+    var tables: Set<String>? { state.withLock { $0.tables } }
 
-    func watch(_ tables: Set<String>?) { state.with { $0.tables = tables } }
+    func watch(_ tables: Set<String>?) { state.withLock { $0.tables = tables } }
 
     /// Waits for work; false: the database was closed, or the task cancelled.
     func hasMail() async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let answer: Bool? = state.with { state in
+                let answer: Bool? = state.withLock { state in
                     if state.isFinished || Task.isCancelled || state.reader != nil { return false }
                     if state.isDue {
                         state.isDue = false
@@ -316,7 +316,7 @@ final class LiveMailbox: Sendable {
                 if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
-            let reader = state.with { state in
+            let reader = state.withLock { state in
                 defer { state.reader = nil }
                 return state.reader
             }
@@ -328,7 +328,7 @@ final class LiveMailbox: Sendable {
     ///
     /// - Parameter dropsLate: whether those that arrive before the next call are dropped.
     func take(upTo number: UInt64, dropsLate: Bool) -> Mail {
-        state.with { state in
+        state.withLock { state in
             state.dropsUpTo = dropsLate ? number : 0
             if let last = state.lastLeftOut {
                 // The changes stay incomplete until a snapshot shows the last dropped commit.

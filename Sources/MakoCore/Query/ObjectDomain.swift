@@ -39,10 +39,10 @@ public final class ObjectDomain: Sendable {
             }
         }
 
-        private let state = Protected(State())
+        private let state = Guarded(State())
 
         func add(_ object: any ObjectEntity, _ row: EventHub.Identity) {
-            state.with { state in
+            state.withLock { state in
                 state.remove(object, row)
                 state.members[row, default: []].append(Member(object: object))
                 state.rows[ObjectIdentifier(object)] = row
@@ -51,23 +51,23 @@ public final class ObjectDomain: Sendable {
         }
 
         func objects(of row: EventHub.Identity) -> [any ObjectEntity] {
-            state.with { $0.members[row]?.compactMap(\.object) ?? [] }
+            state.withLock { $0.members[row]?.compactMap(\.object) ?? [] }
         }
 
         /// Moves a member that was saved under another key to the row of that key.
         func follow(_ object: any ObjectEntity, to row: EventHub.Identity) {
-            let former = state.with { $0.rows[ObjectIdentifier(object)] }
+            let former = state.withLock { $0.rows[ObjectIdentifier(object)] }
             // The key of an object that was saved several times in a transaction is the last one.
             guard let former, former != row, former.table == row.table, object.storedKey == row.key,
                 objects(of: former).contains(where: { $0 === object })
             else { return }
-            state.with { $0.remove(object, former) }
+            state.withLock { $0.remove(object, former) }
             add(object, row)
         }
 
         /// The objects of some tables; nil: of all tables.
         func objects(ofTables tables: Set<String>?) -> [any ObjectEntity] {
-            state.with { state in
+            state.withLock { state in
                 state.members.filter { tables?.contains($0.key.table) ?? true }.flatMap {
                     $0.value.compactMap(\.object)
                 }

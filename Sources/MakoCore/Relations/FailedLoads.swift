@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoStorage
 
 /// A failed load of a relationship.
 public struct FailedLoad: Sendable {
@@ -34,12 +35,12 @@ final class FailureHub: Sendable {
         var next = 0
         var isFinished = false
     }
-    private let state = Protected(State())
+    private let state = Guarded(State())
 
     func listen() -> FailedLoads {
         let (stream, continuation) = AsyncStream.makeStream(
             of: FailedLoad.self, bufferingPolicy: .bufferingNewest(FailedLoads.bufferLimit))
-        let number: Int? = state.with { state in
+        let number: Int? = state.withLock { state in
             if state.isFinished { return nil }
             state.next += 1
             state.listeners[state.next] = continuation
@@ -53,17 +54,17 @@ final class FailureHub: Sendable {
         return FailedLoads(stream: stream)
     }
 
-    private func forget(_ number: Int) { state.with { _ = $0.listeners.removeValue(forKey: number) } }
+    private func forget(_ number: Int) { state.withLock { _ = $0.listeners.removeValue(forKey: number) } }
 
     func report(_ failure: @autoclosure () -> FailedLoad) {
-        let listeners = state.with { Array($0.listeners.values) }
+        let listeners = state.withLock { Array($0.listeners.values) }
         if listeners.isEmpty { return }
         let failure = failure()
         for listener in listeners { listener.yield(failure) }
     }
 
     func finish() {
-        let listeners = state.with { state in
+        let listeners = state.withLock { state in
             defer { state.listeners = [:] }
             state.isFinished = true
             return Array(state.listeners.values)

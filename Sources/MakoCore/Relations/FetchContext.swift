@@ -32,7 +32,7 @@ final class FetchContext: Sendable {
         }
     }
     /// A list, because references from a type lead to few other types.
-    private let types = Protected<[Objects]>([])
+    private let types = Guarded<[Objects]>([])
     /// The snapshot on which rows are read, where reading a row reads others; only with structs, which retain nothing
     /// of it.
     let moment: Moment?
@@ -71,12 +71,12 @@ final class FetchContext: Sendable {
     /// The last owner type whose references cannot lead back to it.
     private let harmless = Atomic<UInt>(0)
 
-    deinit { types.with { for objects in $0 { objects.forgetAll() } } }
+    deinit { types.withLock { for objects in $0 { objects.forgetAll() } } }
 
     func object<Target: ObjectEntity>(_ type: Target.Type, _ key: RowKey) -> Target? {
         settleResults()
         let number = Target.entityModel.number
-        let object: AnyObject? = types.with { types in
+        let object: AnyObject? = types.withLock { types in
             guard let place = types.firstIndex(where: { $0.model == number }) else { return nil }
             return types[place].object(key)
         }
@@ -92,7 +92,7 @@ final class FetchContext: Sendable {
     private func noteSettled<Target: ObjectEntity>(
         _ object: Target, _ model: EntityModel, _ key: RowKey
     ) -> Target {
-        let known = types.with { types in types[Self.place(of: model, &types)].note(object, key) }
+        let known = types.withLock { types in types[Self.place(of: model, &types)].note(object, key) }
         return known as? Target ?? object
     }
 
@@ -135,7 +135,7 @@ final class FetchContext: Sendable {
         var objects: [Target?] = known.isEmpty ? Array(repeating: nil, count: keys.count) : known.map { $0 as? Target }
         if missing.isEmpty { return objects }
         let read = try database().objects(type, keys: missing, context: self)
-        types.with { types in
+        types.withLock { types in
             let number = Self.place(of: model, &types)
             types[number].reserve(read.keys.count)
             var place = 0
@@ -152,7 +152,7 @@ final class FetchContext: Sendable {
 
     /// The objects of keys in their order; empty where there is none of the type.
     private func knownObjects(_ model: EntityModel, _ keys: [RowKey]) -> [AnyObject?] {
-        types.with { types in
+        types.withLock { types in
             guard let number = types.firstIndex(where: { $0.model == model.number }) else { return [] }
             var known: [AnyObject?] = []
             known.reserveCapacity(keys.count)
@@ -201,7 +201,7 @@ enum LazyLoad {
         context.note(owner: owner)
         if let known = context.object(type, key) { return known }
         let database = try Database.resolve(number: number, for: Target.entityModel)
-        database.metricsCounters.lazyLoads.with { $0 += 1 }
+        database.metricsCounters.lazyLoads.withLock { $0 += 1 }
         guard let loaded = try database.object(type, key: key, context: context) else { return nil }
         return context.note(loaded, Target.entityModel, key)
     }
@@ -214,7 +214,7 @@ enum LazyLoad {
         context.note(owner: owner)
         return try context.objects(type, keys) { () throws(MakoError) in
             let database = try Database.resolve(number: number, for: Target.entityModel)
-            database.metricsCounters.lazyLoads.with { $0 += 1 }
+            database.metricsCounters.lazyLoads.withLock { $0 += 1 }
             return database
         }
     }

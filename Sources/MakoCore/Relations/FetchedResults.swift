@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoStorage
 import Synchronization
 
 /// The results of a fetch whose references may lead to each other, without retaining them. The fetch's context takes
@@ -8,16 +9,16 @@ final class FetchedResults: Sendable {
         let type: any ObjectEntity.Type
         let objects: [KnownObject]
     }
-    private let batches = Protected<[Batch]>([])
+    private let batches = Guarded<[Batch]>([])
     private let isEmpty = Atomic<Bool>(true)
 
     deinit {
-        batches.with { for batch in $0 { for object in batch.objects { object.forget() } } }
+        batches.withLock { for batch in $0 { for object in batch.objects { object.forget() } } }
     }
 
     func add(_ type: any ObjectEntity.Type, _ objects: [Unmanaged<AnyObject>]) {
         let known = objects.map { KnownObject($0.takeUnretainedValue()) }
-        batches.with { batches in
+        batches.withLock { batches in
             batches.append(Batch(type: type, objects: known))
             isEmpty.store(false, ordering: .releasing)
         }
@@ -28,7 +29,7 @@ final class FetchedResults: Sendable {
         if isEmpty.load(ordering: .acquiring) { return }
         // Released outside the lock, because the last release of an object runs its class's own code.
         var alive: [AnyObject] = []
-        batches.with { batches in
+        batches.withLock { batches in
             for batch in batches { settle(batch.type, batch.objects, &alive, note) }
             batches = []
             isEmpty.store(true, ordering: .releasing)

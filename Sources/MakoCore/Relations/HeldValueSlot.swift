@@ -49,7 +49,7 @@ where Form.Target: Entity, Form.Target._$Kind == EntityKind.Value {
         do throws(MakoError) {
             let database = try Database.resolve(
                 number: owner.lockedState { $0.database }, for: Form.Target.entityModel)
-            database.metricsCounters.lazyLoads.with { $0 += 1 }
+            database.metricsCounters.lazyLoads.withLock { $0 += 1 }
             let found = try database.values(Form.Target.self, tree.rowKeys)
             var copy = self
             do throws(OtherForm) {
@@ -99,18 +99,18 @@ final class HeldProperty<Form: CollectionForm>: HeldContent where Form.Target: E
         var database: UInt32?
     }
 
-    private let state: Protected<State>
+    private let state: Guarded<State>
 
     init(_ value: Form.Value, savedIn database: UInt32?) {
-        state = Protected(State(value: value, database: database))
+        state = Guarded(State(value: value, database: database))
     }
 
-    var value: Form.Value { state.with { $0.value } }
+    var value: Form.Value { state.withLock { $0.value } }
 
     /// Whether it holds structs that this database does not have. A clone of an object that was never saved shares what
     /// it holds with it, and may go to another database, which refuses structs of the first.
     func needsSave(in database: UInt32) -> Bool {
-        state.with { state in
+        state.withLock { state in
             if state.database == database { return false }
             var holdsAny = false
             Form.forEach(state.value) { _ in holdsAny = true }
@@ -119,11 +119,11 @@ final class HeldProperty<Form: CollectionForm>: HeldContent where Form.Target: E
     }
 
     func save(for object: any ObjectEntity, in transaction: Transaction) throws(MakoError) {
-        let before = state.with { $0 }
+        let before = state.withLock { $0 }
         var value = before.value
         try Form.update(&value) { (held) throws(MakoError) in try transaction.saveValue(&held) }
-        transaction.undo.record(object) { self.state.with { $0 = before } }
-        state.with { $0 = State(value: value, database: transaction.database.number) }
+        transaction.undo.record(object) { self.state.withLock { $0 = before } }
+        state.withLock { $0 = State(value: value, database: transaction.database.number) }
     }
 }
 

@@ -1,6 +1,8 @@
+import MakoStorage
+
 /// The names of types in keyed stores: `Mail.Draft` for a type nested in another, without the module, which may be renamed.
 enum StoreTypeNames {
-    private static let known = Protected<[ObjectIdentifier: String]>([:])
+    private static let known = Guarded<[ObjectIdentifier: String]>([:])
 
     /// Whether a value with this stored name is one of the type.
     static func matches(_ stored: String, _ type: Any.Type) -> Bool {
@@ -11,9 +13,9 @@ enum StoreTypeNames {
     /// The name of a type; for an optional, that of the wrapped type.
     static func qualified(_ type: Any.Type) -> String {
         let type = wrapped(type)
-        if let name = known.with({ $0[ObjectIdentifier(type)] }) { return name }
+        if let name = known.withLock({ $0[ObjectIdentifier(type)] }) { return name }
         let name = withoutModules(String(reflecting: type))
-        known.with { $0[ObjectIdentifier(type)] = name }
+        known.withLock { $0[ObjectIdentifier(type)] = name }
         return name
     }
 

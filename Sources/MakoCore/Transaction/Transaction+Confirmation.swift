@@ -9,7 +9,7 @@ extension Transaction {
     /// - Parameter base: the number of the commit before.
     func awaitConfirmation(of commit: UInt64, _ ticket: Int, base: UInt64, isMigrated: Bool) {
         writeLock.letGo()
-        database.metricsCounters.commits.with { $0 += 1 }
+        database.metricsCounters.commits.withLock { $0 += 1 }
         if isMigrated { database.noteUnconfirmedSchema(of: commit) }
         finishWhenPublished(commit, ticket, base: base, isMigrated: isMigrated)
     }

@@ -118,7 +118,7 @@ public final class Transaction: @unchecked Sendable {
             throw error
         }
         if isMigrated { database.publish(schema, steps) }
-        database.metricsCounters.commits.with { $0 += 1 }
+        database.metricsCounters.commits.withLock { $0 += 1 }
         hasEnded = true
         if !changes.isEmpty, database.store.isHeld(before + 1, durability ?? database.options.durability) {
             finishWhenPublished(before + 1, ticket, base: before, isMigrated: false)
@@ -191,7 +191,7 @@ public final class Transaction: @unchecked Sendable {
     /// Goes on with another schema, after its tables were changed.
     func adopt(_ new: SchemaState) throws(MakoError) {
         schema = new
-        let lost = database.state.with { state in
+        let lost = database.state.withLock { state in
             state.lostIDs.isEmpty
                 ? []
                 : new.catalogue.handles.compactMap { table in
@@ -215,7 +215,7 @@ public final class Transaction: @unchecked Sendable {
             if let kept = earlier.catalogue.table(named: name) {
                 if kept.unassignedID < table.unassignedID { kept.skipIDs(below: table.unassignedID) }
             } else {
-                database.state.with { $0.lostIDs[name] = max($0.lostIDs[name] ?? 1, table.unassignedID) }
+                database.state.withLock { $0.lostIDs[name] = max($0.lostIDs[name] ?? 1, table.unassignedID) }
             }
         }
         schema = earlier

@@ -1,3 +1,4 @@
+import MakoStorage
 import Synchronization
 
 /// How a transaction ended.
@@ -14,12 +15,12 @@ final class TransactionWatchers: Sendable {
         let begin: (@Sendable () -> Void)?
         let end: (@Sendable (TransactionOutcome) -> Void)?
     }
-    private let state = Protected<(watchers: [(number: Int, watcher: Watcher)], next: Int)>(([], 0))
+    private let state = Guarded<(watchers: [(number: Int, watcher: Watcher)], next: Int)>(([], 0))
     /// Each transaction checks the number of watchers first.
     private let count = Atomic<Int>(0)
 
     func add(_ watcher: Watcher) -> Int {
-        state.with { state in
+        state.withLock { state in
             state.next += 1
             state.watchers.append((state.next, watcher))
             count.store(state.watchers.count, ordering: .relaxed)
@@ -28,7 +29,7 @@ final class TransactionWatchers: Sendable {
     }
 
     func remove(_ number: Int) {
-        state.with { state in
+        state.withLock { state in
             state.watchers.removeAll { $0.number == number }
             count.store(state.watchers.count, ordering: .relaxed)
         }
@@ -37,7 +38,7 @@ final class TransactionWatchers: Sendable {
     /// Notifies watchers that a transaction begins, and returns them; nil: none.
     func begin() -> [Watcher]? {
         if count.load(ordering: .relaxed) == 0 { return nil }
-        let notified = state.with { $0.watchers.map(\.watcher) }
+        let notified = state.withLock { $0.watchers.map(\.watcher) }
         for watcher in notified { watcher.begin?() }
         return notified
     }

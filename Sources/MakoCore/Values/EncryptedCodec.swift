@@ -146,14 +146,14 @@ extension Database {
     /// The cipher of the encrypted properties. A committed one is cached; that of a running transaction is not, because
     /// it may be rolled back.
     func valueCipher() throws(PropertyKeyProblem) -> ValueCipher {
-        if let known = knownCipher.with({ $0 }) { return known }
+        if let known = knownCipher.withLock({ $0 }) { return known }
         if options.propertyKey == nil { throw .missing }
         let view: Snapshot
         do throws(MakoError) { view = try newestView() } catch { throw .unreadable(reason: "\(error)") }
         defer { view.close() }
         if let committed = try view.propertyLock() {
             let cipher = try options.valueCipher(committed)
-            knownCipher.with { $0 = cipher }
+            knownCipher.withLock { $0 = cipher }
             return cipher
         }
         return try options.valueCipher(try ThreadScope.current(of: self)?.transaction?.view.propertyLock())

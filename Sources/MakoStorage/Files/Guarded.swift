@@ -2,14 +2,39 @@
 ///
 /// A use inside of a use would wait for itself.
 package final class Guarded<Content>: @unchecked Sendable {
-    private let lock = Lock()
-    private var content: Content
+    @usableFromInline let lock = Lock()
+    // Unchecked: the lock guards every access.
+    @exclusivity(unchecked) @usableFromInline var content: Content
 
     package init(_ content: Content) { self.content = content }
 
+    // Inlined, so that a closure costs no call, and its captures no context, in other modules too.
+    @inlinable @inline(__always)
     package func withLock<R, E: Error>(_ body: (inout Content) throws(E) -> R) throws(E) -> R {
         lock.lock()
         defer { lock.unlock() }
         return try body(&content)
+    }
+
+    /// Waits while `condition` holds. Every access that may end it signals `change`.
+    ///
+    /// - Returns: false if the condition holds at the deadline.
+    @discardableResult
+    package func wait(
+        for change: ConditionVariable, until deadline: ContinuousClock.Instant? = nil,
+        while condition: (Content) -> Bool
+    ) -> Bool {
+        withLock { content in
+            while condition(content) {
+                guard let deadline else {
+                    change.wait(lock)
+                    continue
+                }
+                let now = ContinuousClock.now
+                if now >= deadline { return false }
+                _ = change.wait(lock, timeout: now.duration(to: deadline))
+            }
+            return true
+        }
     }
 }

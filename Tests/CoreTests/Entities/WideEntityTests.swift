@@ -1,9 +1,9 @@
 import Foundation
+import MakoCore
+import MakoStorage
 import MakoTestSupport
 import Observation
 import Testing
-
-import MakoCore
 
 /// Entities with up to 1,024 properties, beside plain arrays of their values.
 @Suite struct WideEntityTests {
@@ -199,30 +199,30 @@ import MakoCore
         let db = try database(Width1024.self)
         let object = WideObject<Width1024>()
         try db.save(object)
-        let notified = Protected<[Int]>([])
+        let notified = Guarded<[Int]>([])
         func watch() {
-            notified.with { $0 = [] }
+            notified.withLock { $0 = [] }
             for property in [3, 63, 66, 1023] {
                 withObservationTracking {
                     _ = object[number: property]
                 } onChange: {
-                    notified.with { $0.append(property) }
+                    notified.withLock { $0.append(property) }
                 }
             }
         }
         watch()
         object[number: 66] = 1
         object[number: 69] = 1
-        #expect(notified.with { $0 } == [66])
+        #expect(notified.withLock { $0 } == [66])
         watch()
         try db.refresh(object)
         // Some are observed twice by now.
-        #expect(notified.with { Set($0) } == [3, 63, 66, 1023])
+        #expect(notified.withLock { Set($0) } == [3, 63, 66, 1023])
         watch()
         object._$notifyObservers(PropertySet(1023))
         object._$notifyObservers(PropertySet(63))
         object._$notifyObservers(.none)
-        #expect(notified.with { $0 } == [1023, 63])
+        #expect(notified.withLock { $0 } == [1023, 63])
     }
 
     @Test func theHistoryNamesTheProperties() throws {
