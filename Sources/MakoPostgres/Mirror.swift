@@ -57,7 +57,7 @@
             public internal(set) var hasChanged = false
         }
 
-        let connection: PostgresConnection
+        package let connection: PostgresConnection
         package let store: Store
         private var options: Options
         private var isPrepared = false

@@ -31,10 +31,10 @@
         deinit { cut() }
 
         /// Whether the connection has ended; ``reconnect()`` makes it anew.
-        var isLost: Bool { PQstatus(connection) != CONNECTION_OK }
+        package var isLost: Bool { PQstatus(connection) != CONNECTION_OK }
 
         /// Connects again; an open transaction is rolled back.
-        func reconnect() throws(PostgresError) {
+        package func reconnect() throws(PostgresError) {
             PQreset(connection)
             if isLost { throw .unreachable(reason: message) }
             try prepare()
@@ -94,12 +94,12 @@
         // MARK: Statements
 
         /// Runs a statement.
-        func execute(_ statement: String) throws(PostgresError) { _ = try rows(statement) }
+        package func execute(_ statement: String) throws(PostgresError) { _ = try rows(statement) }
 
         /// Runs a query.
         ///
         /// - Returns: the rows as text; `nil` is NULL.
-        func rows(_ statement: String) throws(PostgresError) -> [[String?]] {
+        package func rows(_ statement: String) throws(PostgresError) -> [[String?]] {
             try beforeStatement?(statement)
             let result = PQexec(connection, statement)
             defer { PQclear(result) }

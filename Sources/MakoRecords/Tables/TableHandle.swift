@@ -31,7 +31,7 @@ public final class TableHandle: Sendable {
     let hasIndexes: Bool
     /// The columns that indexes read, except those of keys and full text.
     let indexedColumns: ColumnSet
-    @usableFromInline let rows: Tree
+    @usableFromInline package let rows: Tree
     let idTree: Tree
     let ids: RowIDSequence
     let isRowID: Bool

@@ -200,7 +200,7 @@ extension Store {
     }
 
     /// Closes the files without a last checkpoint.
-    func abandon() {
+    package func abandon() {
         try? shutDown(clean: false)
     }
 }

@@ -1,7 +1,7 @@
 import Testing
 
 @testable import MakoCommand
-import MakoReplication
+@testable import MakoReplication
 
 /// What `mako replicas` prints of a branch.
 @Suite struct ReplicaTextTests {

@@ -3,7 +3,7 @@ import MakoStorage
 import TestHelpers
 import Testing
 
-import MakoCore
+@testable import MakoCore
 import Mako
 
 @Entity final class Badge {

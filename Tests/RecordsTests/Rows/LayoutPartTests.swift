@@ -1,6 +1,6 @@
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// Positions of a layout that have several columns.
 @Suite struct LayoutPartTests {

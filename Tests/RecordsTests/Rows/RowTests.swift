@@ -1,6 +1,6 @@
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 @Suite struct RowTests {
     private func layout(_ columns: [ColumnSchema], _ names: [String]? = nil) -> RowLayout {

@@ -1,6 +1,6 @@
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// Rows with more columns than a word has bits.
 @Suite struct WideRowTests {

@@ -1,6 +1,6 @@
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// A set of columns is a set of numbers, whether they stand in its first word or behind it.
 @Suite struct ColumnSetTests {

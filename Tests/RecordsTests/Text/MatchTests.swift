@@ -2,7 +2,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// Queries for words, the order of their rows, and excerpts.
 @Suite struct MatchTests {

@@ -2,7 +2,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// Errors and findings show the keys of rows as values, never as the bytes that are stored.
 @Suite struct KeysInErrorsTests {

@@ -1,6 +1,6 @@
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 @Suite struct ValueTests {
     @Test func equalityIsExact() {

@@ -2,7 +2,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-import MakoReplication
+@testable import MakoReplication
 
 /// Restores and followers that begin while retention deletes what they read, and retention by a clock that jumps.
 @Suite struct RetentionRaceTests {

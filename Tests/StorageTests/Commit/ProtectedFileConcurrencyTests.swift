@@ -2,7 +2,7 @@ import MakoTestSupport
 import Synchronization
 import Testing
 
-import MakoStorage
+@testable import MakoStorage
 
 /// Committers of several threads while writes are refused again and again.
 @Suite struct ProtectedFileConcurrencyTests {

@@ -2,7 +2,7 @@ import Foundation
 import MakoTestSupport
 import Testing
 
-import MakoStorage
+@testable import MakoStorage
 
 /// Files that the system neither reads nor writes for a while, as on a phone that is locked.
 @Suite struct ProtectedFileTests {

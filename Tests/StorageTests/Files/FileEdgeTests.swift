@@ -2,7 +2,7 @@ import Foundation
 import MakoTestSupport
 import Testing
 
-import MakoStorage
+@testable import MakoStorage
 
 /// Limits of files: a file system without optional calls, and files that share a path.
 @Suite struct FileEdgeTests {

@@ -1,7 +1,7 @@
 import MakoTestSupport
 import Testing
 
-import MakoStorage
+@testable import MakoStorage
 
 #if Logging
     import Logging

@@ -2,7 +2,7 @@ import Foundation
 import MakoTestSupport
 import Testing
 
-import MakoStorage
+@testable import MakoStorage
 
 /// A store with a cache of so many megabytes, and values whose right bytes are known.
 struct CacheBudgetSample {

@@ -1,7 +1,7 @@
 import MakoTestSupport
 import Testing
 
-import MakoStorage
+@testable import MakoStorage
 
 /// The salvage of the log: all of it, a part with a report, or content that only the log has.
 @Suite struct SalvageLogTests {

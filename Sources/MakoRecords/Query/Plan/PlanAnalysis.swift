@@ -5,7 +5,7 @@
 public struct PlanAnalysis: Sendable, Hashable, CustomStringConvertible {
     /// An operator that the rows pass.
     public struct Step: Sendable, Hashable, CustomStringConvertible {
-        let node: PlanNode
+        package let node: PlanNode
         private var counts: PlanNode.Counts { node.counts ?? PlanNode.Counts() }
 
         /// The operator's text in the plan.

@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// Row-id set scans: of several indexes, of sub-queries, and in the order of keys.
 @Suite struct IndexUnionTests {

@@ -3,7 +3,7 @@ import MakoStorage
 import RandomRuns
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 @Suite struct LiveRowsTests {
     /// `MAKO_TEST_EFFORT=full` makes 100,000 changes.

@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// Plans at the limits of ids and keys: the largest number, no row, a limit above the number of rows.
 @Suite struct AccessPathTests {

@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// From where on a scan is cheaper than an index, as it was measured (decision 55).
 @Suite struct PlanCostTests {

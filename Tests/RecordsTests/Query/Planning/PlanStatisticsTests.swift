@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// The planner's use of index statistics (decision 38).
 @Suite struct PlanStatisticsTests {

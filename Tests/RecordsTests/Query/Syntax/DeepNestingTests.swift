@@ -3,7 +3,7 @@ import MakoStorage
 import MakoTestSupport
 import Testing
 
-import MakoRecords
+@testable import MakoRecords
 
 /// Statements that are nested deep, on threads with 512 KiB of stack, as Dispatch's have on Apple systems: each is answered, or refused with an
 /// error that names the limit.
