@@ -230,6 +230,42 @@ import Testing
         }
     }
 
+    /// The compiler serialises the body of an `@inlinable package` member only if the types around it are public or `@usableFromInline`. Otherwise
+    /// other modules call the member, unspecialised if its type is generic, and the compiler reports nothing.
+    @Test func typesWithInlinableMembersAreUsableFromInline() {
+        let files = Repository.files(in: "Sources").filter { !$0.path.contains(".docc/") }
+        let types = files.flatMap { DeclaredType.types(in: $0.code) }
+        let declared = Dictionary(
+            types.filter { !$0.isExtension }.map { ($0.name, $0.isVisible) }, uniquingKeysWith: { $0 || $1 })
+        #expect(declared.count > 100)
+        for type in types where type.hasInlinableMembers {
+            let parts = type.name.split(separator: ".")
+            let outer = parts.indices.map { parts[...$0].joined(separator: ".") }
+            #expect(
+                outer.allSatisfy { declared[$0] ?? true }, "\(type.name) has inlinable members that are not serialised")
+        }
+    }
+
+    @Test func theScannerOfTypesKnowsWhatIsSerialised() {
+        let types = DeclaredType.types(
+            in: """
+                @frozen @usableFromInline
+                package struct Outer {
+                    package final class Inner {
+                        @inlinable package func read() {}
+                    }
+                    @usableFromInline package let first: Int
+                }
+                extension Outer { }
+                package enum Plain {
+                    package static func call() {}
+                }
+                """)
+        #expect(types.map(\.name) == ["Outer", "Outer.Inner", "Outer", "Plain"])
+        #expect(types.map(\.isVisible) == [true, false, false, false])
+        #expect(types.map(\.hasInlinableMembers) == [true, true, false, false])
+    }
+
     private func expectOnly(
         _ listed: Set<String>, use words: [String], _ what: String, besides others: Set<String> = []
     ) {
@@ -255,5 +291,50 @@ import Testing
             """)
         #expect(code.lines(containing: ["fatalError", "as!"]).isEmpty)
         #expect(code.lines(containing: ["try!"]) == [3])
+    }
+}
+
+/// A type or an extension as the indentation of a formatted file shows it.
+private struct DeclaredType {
+    /// With the names of the types around it.
+    var name: String
+    var isExtension: Bool
+    var isVisible: Bool
+    var hasInlinableMembers = false
+
+    private static let keywords: Set<Substring> = ["struct", "class", "enum", "actor", "protocol", "extension"]
+
+    static func types(in code: String) -> [DeclaredType] {
+        var types: [DeclaredType] = []
+        var open: [(indent: Int, place: Int)] = []
+        var attributes: [Substring] = []
+        for line in code.split(separator: "\n", omittingEmptySubsequences: false) {
+            let words = line.split { $0 == " " || $0 == ":" || $0 == "<" }
+            guard !words.isEmpty else { continue }
+            let indent = line.prefix { $0 == " " }.count
+            while let last = open.last, last.indent >= indent { open.removeLast() }
+            let modifiers = words.prefix { !keywords.contains($0) }
+            let isInlinable = words.contains("@inlinable") || words.contains("@usableFromInline")
+            let isType = modifiers.allSatisfy {
+                $0.hasPrefix("@")
+                    || ["open", "public", "package", "private", "fileprivate", "final", "indirect"].contains($0)
+            }
+            if isType, words.count > modifiers.count + 1 {
+                let given = attributes + modifiers
+                let around = open.last.map { types[$0.place].name + "." } ?? ""
+                if let last = open.last, given.contains("@usableFromInline") {
+                    types[last.place].hasInlinableMembers = true
+                }
+                types.append(
+                    DeclaredType(
+                        name: around + words[modifiers.count + 1], isExtension: words[modifiers.count] == "extension",
+                        isVisible: given.contains("public") || given.contains("@usableFromInline")))
+                if line.hasSuffix("{") { open.append((indent, types.count - 1)) }
+            } else if isInlinable, let last = open.last {
+                types[last.place].hasInlinableMembers = true
+            }
+            attributes = words.allSatisfy { $0.hasPrefix("@") } ? attributes + words : []
+        }
+        return types
     }
 }

@@ -4,6 +4,7 @@ import Synchronization
 ///
 /// `AtomicLazyReference` of the standard library is not specialised where it is used: a load costs some 640 instructions
 /// there, 3 here.
+@usableFromInline
 package struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
     /// The address of the instance, which this owns; 0: none yet. It changes once.
     @usableFromInline let address = Atomic<UInt>(0)

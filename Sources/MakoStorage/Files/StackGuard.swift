@@ -6,6 +6,7 @@ import CPlatform
 /// takes up to 48 KiB in a debug build. A recursion that calls this before each level continues, on the same thread, on
 /// a stack of 16 MiB when its own stack is nearly used up. The depth of the recursion must have a limit of its own.
 /// Code that cannot call this before each level, as Foundation's coders, runs on the large stack from the start.
+@usableFromInline
 package enum StackGuard {
     /// The largest stack space of one level of nesting, with everything that it calls except the next level.
     @inlinable static var levelRoom: UInt64 { 128 << 10 }
