@@ -2,7 +2,7 @@ import MakoRecords
 import MakoStorage
 
 /// Tables as a script that `psql` runs: one transaction of CREATE TABLE and COPY.
-public enum PostgresScript {
+package enum PostgresScript {
     /// Writes tables as of a snapshot. Indexes except the primary key, foreign keys and views are left out.
     ///
     /// - Parameters:
@@ -10,7 +10,7 @@ public enum PostgresScript {
     ///   - output: receives pieces of text; returns `false` to end early.
     /// - Returns: the number of rows.
     /// - Throws: `PostgresError.name` and `.value`, which name what PostgreSQL has no form for.
-    public static func write(
+    package static func write(
         _ tables: [TableHandle], in view: Snapshot, to output: (String) throws -> Bool
     ) throws -> Int {
         let definitions = try tables.map { handle in try PostgresTable(handle.schema) }

@@ -1,7 +1,7 @@
 extension Catalogue {
     /// Returns the delete rules of a column as text: `cascade`, `nullify, owned`; for references to any table also
     /// those of single tables. Empty if the file has none: statements then delete no row to which the column refers.
-    public func deleteRules(of column: String, in schema: EntitySchema) -> String {
+    package func deleteRules(of column: String, in schema: EntitySchema) -> String {
         guard let column = schema.column(named: column), let target = column.target else { return "" }
         guard let common = rules.entry(schema.name, column.name, target: target) else { return "" }
         var words = ["\(common.rule)"]

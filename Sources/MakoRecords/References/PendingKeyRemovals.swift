@@ -2,7 +2,8 @@ import MakoStorage
 
 /// Pending foreign-key removals: deleted keys still to be removed from columns of keys, batched, so that a long list is
 /// written once for all of its deleted members.
-public struct PendingKeyRemovals {
+@usableFromInline
+package struct PendingKeyRemovals {
     /// A row, and its column of keys.
     @usableFromInline struct Holder: Hashable {
         let row: RowPlace
@@ -11,14 +12,14 @@ public struct PendingKeyRemovals {
     }
 
     /// The keys to be removed from one column of one row.
-    public struct Release {
+    package struct Release {
         let referrer: Referrer
         let row: RowKey
         /// The keys as the column holds them.
         var elements: Set<RowKey>
 
         /// Removes the keys from the column.
-        public func write(
+        package func write(
             _ writer: inout RowWriter, in tx: borrowing WriteTransaction, changes: inout ChangeSet
         ) throws(RecordError) {
             let view = tx.view
@@ -34,12 +35,14 @@ public struct PendingKeyRemovals {
     }
 
     /// A position to which records can be rolled back.
-    public struct Mark {
+    @usableFromInline
+    package struct Mark {
         fileprivate let round: Int
         fileprivate let count: Int
 
         /// Makes the mark of the start.
-        public init() { self.init(round: 0, count: 0) }
+        @usableFromInline
+        package init() { self.init(round: 0, count: 0) }
 
         @usableFromInline init(round: Int, count: Int) {
             self.round = round
@@ -57,26 +60,26 @@ public struct PendingKeyRemovals {
     private var holders: Set<UInt32> = []
 
     /// Makes an empty set.
-    public init() {}
+    package init() {}
 
     /// Whether nothing is pending.
-    @inlinable public var isEmpty: Bool { notes.isEmpty }
+    @inlinable package var isEmpty: Bool { notes.isEmpty }
     /// The mark of the present state.
-    @inlinable public var mark: Mark { Mark(round: round, count: notes.count) }
+    @inlinable package var mark: Mark { Mark(round: round, count: notes.count) }
 
     /// Returns whether anything was recorded after a mark.
-    public func reach(beyond mark: Mark) -> Bool { notes.count > count(before: mark) }
+    package func reach(beyond mark: Mark) -> Bool { notes.count > count(before: mark) }
 
     /// Returns whether a table has rows with pending removals, or removed rows.
-    public func concern(_ table: TableHandle) -> Bool { tables.contains(table.number) }
+    package func concern(_ table: TableHandle) -> Bool { tables.contains(table.number) }
 
     /// Returns whether a table has rows with pending removals.
-    public func concernHolders(of table: TableHandle) -> Bool { holders.contains(table.number) }
+    package func concernHolders(of table: TableHandle) -> Bool { holders.contains(table.number) }
 
     /// Records a deleted key.
     ///
     /// - Parameter row: the row that holds the key.
-    public mutating func note(_ key: RowKey, heldBy row: RowKey, _ referrer: Referrer) {
+    package mutating func note(_ key: RowKey, heldBy row: RowKey, _ referrer: Referrer) {
         let holder = Holder(row: RowPlace(referrer.table, row), column: Array(referrer.column.utf8))
         notes.append((holder, referrer, referrer.element(key)))
         tables.formUnion([referrer.target.number, referrer.table.number])
@@ -84,7 +87,7 @@ public struct PendingKeyRemovals {
     }
 
     /// Returns what was recorded before a mark, once for each column of a row, in order.
-    public func releases(before mark: Mark) -> [Release] {
+    package func releases(before mark: Mark) -> [Release] {
         var releases: [Release] = []
         var places: [Holder: Int] = [:]
         for note in notes.prefix(count(before: mark)) {
@@ -99,7 +102,7 @@ public struct PendingKeyRemovals {
     }
 
     /// Discards what was recorded before a mark.
-    public mutating func remove(before mark: Mark) {
+    package mutating func remove(before mark: Mark) {
         let count = count(before: mark)
         if count == 0 { return }
         notes.removeFirst(count)
@@ -108,13 +111,13 @@ public struct PendingKeyRemovals {
     }
 
     /// Discards what was recorded after a mark.
-    public mutating func rollback(to mark: Mark) {
+    package mutating func rollback(to mark: Mark) {
         notes.removeSubrange(count(before: mark)...)
         forgetTables()
     }
 
     /// Discards everything.
-    public mutating func removeAll() { rollback(to: Mark(round: round, count: 0)) }
+    package mutating func removeAll() { rollback(to: Mark(round: round, count: 0)) }
 
     private func count(before mark: Mark) -> Int { mark.round == round ? min(mark.count, notes.count) : 0 }
 

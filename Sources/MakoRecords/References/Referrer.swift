@@ -1,14 +1,15 @@
 import MakoStorage
 
 /// A row of a database: the number of its table, and its key.
-public struct RowPlace: Sendable, Hashable {
+@usableFromInline
+package struct RowPlace: Sendable, Hashable {
     /// The number of the table.
-    public let table: UInt32
+    package let table: UInt32
     /// The key of the row.
-    public let key: RowKey
+    package let key: RowKey
 
     /// Makes a row of a table.
-    public init(_ table: TableHandle, _ key: RowKey) { self.init(table: table.number, key: key) }
+    package init(_ table: TableHandle, _ key: RowKey) { self.init(table: table.number, key: key) }
 
     init(table: UInt32, key: RowKey) {
         self.table = table
@@ -35,15 +36,16 @@ extension RowPlace {
 }
 
 /// A column that may refer to rows of a table.
-public struct Referrer: Sendable {
+@usableFromInline
+package struct Referrer: Sendable {
     /// The table of the column.
-    public let table: TableHandle
+    package let table: TableHandle
     /// The name of the column.
-    public let column: String
+    package let column: String
     /// The layout of the column alone.
-    public let layout: RowLayout
+    package let layout: RowLayout
     /// Whether the column holds several keys.
-    public let holdsMany: Bool
+    package let holdsMany: Bool
     /// Whether the column can be set to NULL.
     let isOptional: Bool
     /// Whether comparisons of the column ignore case.
@@ -52,16 +54,16 @@ public struct Referrer: Sendable {
     let isAny: Bool
     private let type: ColumnType
     /// The referenced table.
-    public let target: TableHandle
+    package let target: TableHandle
     /// The delete rule of its references; `nil` if the file has none.
-    public let rule: ReferenceRule?
+    package let rule: ReferenceRule?
     /// Whether its rows own those to which they refer; `nil` if the file does not define it.
-    public let isOwner: Bool?
+    package let isOwner: Bool?
 
     /// Makes a referrer.
     ///
     /// - Throws: `RecordError.columnNotFound`.
-    public init(
+    package init(
         _ column: ColumnSchema, of table: TableHandle, to target: TableHandle, _ entry: ReferenceRules.Entry? = nil
     ) throws(RecordError) {
         self.table = table
@@ -85,7 +87,7 @@ public struct Referrer: Sendable {
     /// Returns the rows that refer to a row of the target.
     ///
     /// - Complexity: a lookup if an index starts with the column, otherwise a scan of the table.
-    public func rows(
+    package func rows(
         referringTo key: RowKey, _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> [RowKey] {
         if holdsMany { return try table.keys(holding: element(key), in: column, view: view) }
@@ -106,7 +108,7 @@ public struct Referrer: Sendable {
 
 extension Catalogue {
     /// Returns the columns of all tables that may refer to rows of a table, with their delete rules.
-    public func referrers(of target: TableHandle) throws(RecordError) -> [Referrer] {
+    package func referrers(of target: TableHandle) throws(RecordError) -> [Referrer] {
         var referrers: [Referrer] = []
         for table in handles {
             for column in table.schema.liveColumns
@@ -120,7 +122,7 @@ extension Catalogue {
 
     /// Returns the rows of a table that no other row owns, in the given order. If the file does not define owners, any
     /// referring row may be one.
-    public func unowned(
+    package func unowned(
         _ keys: [RowKey], of table: TableHandle, _ referrers: [Referrer], _ view: Snapshot
     ) throws(RecordError) -> [RowKey] {
         var rest = keys
@@ -136,7 +138,7 @@ extension Catalogue {
     }
 
     /// Returns the columns by which rows of a table own others; `nil` if there are none.
-    public func ownedColumns(of table: TableHandle) throws(RecordError) -> OwnedColumns? {
+    package func ownedColumns(of table: TableHandle) throws(RecordError) -> OwnedColumns? {
         let owned = table.schema.liveColumns.filter { column in
             guard let target = column.target else { return false }
             return rules.entry(table.schema.name, column.name, target: target)?.isOwned == true
@@ -146,7 +148,7 @@ extension Catalogue {
 }
 
 /// The columns by which the rows of a table own others.
-public struct OwnedColumns: Sendable {
+package struct OwnedColumns: Sendable {
     private let table: TableHandle
     private let columns: [ColumnSchema]
     private let layout: RowLayout
@@ -160,7 +162,7 @@ public struct OwnedColumns: Sendable {
     func contains(_ name: String) -> Bool { columns.contains { $0.name == name } }
 
     /// Returns the rows that a stored row owns, in order; empty for a missing row.
-    public func rows(
+    package func rows(
         ownedBy key: RowKey, _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> [RowPlace] {
         try recorded {

@@ -1,11 +1,11 @@
 import MakoStorage
 
 /// A row that refers to a row of another table.
-public struct ReferringRow: Sendable {
+package struct ReferringRow: Sendable {
     /// The key of the referring row.
-    public let holder: RowKey
+    package let holder: RowKey
     /// The key to which it refers.
-    public let key: RowKey
+    package let key: RowKey
 }
 
 extension Referrer {
@@ -13,7 +13,7 @@ extension Referrer {
     ///
     /// - Parameter keys: distinct keys.
     /// - Complexity: one pass over an index that begins with the column, or over the table if it has none.
-    public func rows(
+    package func rows(
         referringTo keys: [RowKey], _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> [ReferringRow] {
         if keys.isEmpty { return [] }

@@ -11,9 +11,9 @@ import MakoStorage
 ///     let floor = traversal.depth
 ///     traversal.begin(row)
 ///     while let step = try traversal.next(above: floor, catalogue, view) { … }
-public struct RemovalTraversal {
+package struct RemovalTraversal {
     /// A step of the traversal, to be performed by the caller.
-    public enum Step {
+    package enum Step {
         /// A row will be deleted by itself; its referrers are searched next, unless the caller calls ``skip()``.
         case reach(RowPlace)
         /// Rows refer to the row, with the rule ``ReferenceRule/deny``.
@@ -46,13 +46,13 @@ public struct RemovalTraversal {
     private var known: (catalogue: Catalogue, byTable: [UInt32: [Referrer]])?
 
     /// Makes an empty traversal.
-    public init() {}
+    package init() {}
 
     /// The number of removals in progress.
-    public var depth: Int { frames.count }
+    package var depth: Int { frames.count }
 
     /// Starts the removal of a row; returns `false` if it is in progress already.
-    public mutating func begin(_ row: RowPlace) -> Bool {
+    package mutating func begin(_ row: RowPlace) -> Bool {
         guard begun.insert(row).inserted else { return false }
         frames.append(Level(table: row.table, keys: [row.key], isSet: false))
         return true
@@ -60,26 +60,26 @@ public struct RemovalTraversal {
 
     /// Starts the removal of rows of a table as a set, above which no other removal may start; the caller must have
     /// checked ``Catalogue/tablesRemoved(with:_:)``.
-    public mutating func begin(_ keys: [RowKey], of table: TableHandle) {
+    package mutating func begin(_ keys: [RowKey], of table: TableHandle) {
         frames.append(Level(table: table.number, keys: keys, isSet: true))
     }
 
     /// Skips the last reached row and its referrers.
-    public mutating func skip() {
+    package mutating func skip() {
         if let frame = frames.popLast(), !frame.isSet, let key = frame.keys.first {
             begun.remove(RowPlace(table: frame.table, key: key))
         }
     }
 
     /// Abandons the removals above a depth.
-    public mutating func unwind(to depth: Int) {
+    package mutating func unwind(to depth: Int) {
         while frames.count > depth { skip() }
     }
 
     /// Returns the next step of the removals above a depth; `nil` if they are complete.
     ///
     /// - Parameter catalogue: the catalogue of the view. After a change of the catalogue, referrers are searched again.
-    public mutating func next(
+    package mutating func next(
         above floor: Int, _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> Step? {
         while frames.count > floor {
@@ -147,7 +147,7 @@ extension Catalogue {
     /// Returns the tables that lose rows when rows of a table are deleted; `nil` if these must be deleted one by one,
     /// because the outcome depends on their order: rows of one table are reached in two ways, or a row is refused only
     /// as long as another one exists.
-    public func tablesRemoved(with table: TableHandle, _ view: Snapshot) throws(RecordError) -> [TableHandle]? {
+    package func tablesRemoved(with table: TableHandle, _ view: Snapshot) throws(RecordError) -> [TableHandle]? {
         var tables = [table]
         var others: [Referrer] = []
         var next = 0

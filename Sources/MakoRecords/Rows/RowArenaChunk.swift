@@ -6,7 +6,8 @@ import CPlatform
 /// a chunk have the same columns, so that the header of a row, which has the same form in all, is replaced by one word:
 /// the bits of the properties that the object made from the row has not decoded yet. That word belongs to the object,
 /// as its stored properties do.
-public final class RowArenaChunk: @unchecked Sendable {
+@usableFromInline
+package final class RowArenaChunk: @unchecked Sendable {
     // Unchecked: a row is immutable once its offset is returned; its word is guarded by the lock of its object.
     @usableFromInline let base: UnsafeMutableRawPointer
     @usableFromInline let layout: RowLayout
@@ -15,7 +16,7 @@ public final class RowArenaChunk: @unchecked Sendable {
     /// ``RowArena``; 0 when that has finished the chunk.
     @usableFromInline @exclusivity(unchecked) var ready: UInt16 = 0
     /// An object that the users of the rows find by the chunk.
-    public let companion: AnyObject?
+    @usableFromInline package let companion: AnyObject?
 
     @usableFromInline
     init(_ layout: RowLayout, _ form: KeptForm, capacity: Int, _ companion: AnyObject?) {
@@ -29,7 +30,7 @@ public final class RowArenaChunk: @unchecked Sendable {
 
     /// Calls a closure with the row at an offset that ``RowArena/keep(_:)`` returned.
     @inlinable @inline(__always)
-    public func withRow<R, E: Error>(
+    package func withRow<R, E: Error>(
         at offset: UInt16, isPlain: Bool = false, _ body: (RowReader) throws(E) -> R
     ) throws(E) -> R {
         try body(RowReader(kept: UnsafeRawPointer(base) + Int(offset), layout, form, isPlain: isPlain))
@@ -38,27 +39,27 @@ public final class RowArenaChunk: @unchecked Sendable {
     /// Returns the bits of the properties that the object at an offset has not decoded yet; 0 before
     /// ``setPending(_:at:)``.
     @inlinable @inline(__always)
-    public func pending(at offset: UInt16) -> UInt64 { base.load(fromByteOffset: Int(offset), as: UInt64.self) }
+    package func pending(at offset: UInt16) -> UInt64 { base.load(fromByteOffset: Int(offset), as: UInt64.self) }
 
     @inlinable @inline(__always)
     /// Sets the bits of the properties that the object at an offset has not decoded yet.
-    public func setPending(_ properties: UInt64, at offset: UInt16) {
+    package func setPending(_ properties: UInt64, at offset: UInt16) {
         base.storeBytes(of: properties, toByteOffset: Int(offset), as: UInt64.self)
     }
 }
 
 /// An unretained reference to a chunk, valid until its arena keeps another row.
-@frozen
-public struct BorrowedRowChunk {
+@frozen @usableFromInline
+package struct BorrowedRowChunk {
     @usableFromInline let reference: Unmanaged<RowArenaChunk>?
 
     @inlinable @inline(__always)
     /// Borrows a chunk.
-    public init(_ chunk: RowArenaChunk?) { reference = chunk.map { .passUnretained($0) } }
+    package init(_ chunk: RowArenaChunk?) { reference = chunk.map { .passUnretained($0) } }
 
     /// The chunk as a strong reference: one that was retained in advance, if there is one left.
     @inlinable @inline(__always)
-    public var chunk: RowArenaChunk? {
+    package var chunk: RowArenaChunk? {
         guard let reference else { return nil }
         let isCounted = reference._withUnsafeGuaranteedRef { chunk in
             if chunk.ready == 0 { return false }
@@ -107,15 +108,16 @@ struct KeptForm {
 }
 
 /// Fills chunks. Not thread-safe.
-@frozen
-public struct RowArena {
+@frozen @usableFromInline
+package struct RowArena {
     /// The largest chunk, in bytes. Rows are at multiples of 8 below it.
-    public static var largestChunk: Int { 16 << 10 }
+    @usableFromInline
+    package static var largestChunk: Int { 16 << 10 }
 
     /// The chunk of the last row.
-    public private(set) var chunk: RowArenaChunk?
+    @usableFromInline package private(set) var chunk: RowArenaChunk?
     /// The chunk of the last row, unretained.
-    public private(set) var borrowedChunk = BorrowedRowChunk(nil)
+    @usableFromInline package private(set) var borrowedChunk = BorrowedRowChunk(nil)
     private var counted: CountedChunk?
     @usableFromInline var base: UnsafeMutableRawPointer?
     @usableFromInline var used = 0
@@ -136,7 +138,7 @@ public struct RowArena {
     ///   - textsOnly: whether only the texts and blobs of the rows will be read.
     ///   - companion: the companion of all chunks.
     @inlinable
-    public init(firstChunk: Int, textsOnly: Bool = false, companion: AnyObject? = nil) {
+    package init(firstChunk: Int, textsOnly: Bool = false, companion: AnyObject? = nil) {
         size = firstChunk
         self.textsOnly = textsOnly
         self.companion = companion
@@ -144,7 +146,7 @@ public struct RowArena {
 
     /// Copies a row to ``chunk``, and returns its offset there.
     @inlinable @inline(__always)
-    public mutating func keep(_ row: RowReader) -> UInt16 {
+    package mutating func keep(_ row: RowReader) -> UInt16 {
         let rest = Int(row.byteCount &- row.nulls)
         var target: UnsafeMutableRawPointer
         if let base, row.columnCount == columns,
@@ -165,7 +167,8 @@ public struct RowArena {
     }
 
     /// Returns whether the chunk's rows have this layout.
-    public func holds(_ layout: RowLayout) -> Bool { chunk?.layout === layout }
+    @usableFromInline
+    package func holds(_ layout: RowLayout) -> Bool { chunk?.layout === layout }
 
     /// Starts a chunk.
     ///

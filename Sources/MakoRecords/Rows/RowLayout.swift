@@ -32,16 +32,17 @@ struct ColumnSlot {
 /// The mapping of positions `0 ..< count`, in an order chosen by the reader, to the columns of a table.
 ///
 /// Returned by ``TableHandle/layout`` and ``TableHandle/layout(for:)``. Immutable, cheap to retain and to share.
-public final class RowLayout: @unchecked Sendable {
+@usableFromInline
+package final class RowLayout: @unchecked Sendable {
     // Unchecked: the memory is initialized in `init`, freed in `deinit` and immutable in between.
 
     /// The number of positions.
-    public let count: Int
+    @usableFromInline package let count: Int
     /// For each of the caller's positions, the start of its columns beyond the first; and the end of the last of them.
     /// Empty if each position has one column.
     private let furtherPositions: [Int]
     /// The names of the columns, by position.
-    public let names: [String]
+    package let names: [String]
     package let table: String
     let tableID: UInt32
     let version: UInt32
@@ -173,11 +174,11 @@ public final class RowLayout: @unchecked Sendable {
     }
 
     /// Returns the position of a column by its name, or `nil`.
-    public func position(of name: String) -> Int? { names.firstIndex(of: name) }
+    package func position(of name: String) -> Int? { names.firstIndex(of: name) }
 
     /// Returns the position of one of the columns of a position: the first is at the position itself, the others follow
     /// all positions. A missing part has the invalid position, which reads as NULL and ignores values.
-    public func position(ofPart part: Int, at position: Int) -> Int {
+    package func position(ofPart part: Int, at position: Int) -> Int {
         if part == 0 { return position }
         guard part > 0, position >= 0, position + 1 < furtherPositions.count else { return count }
         let place = furtherPositions[position] + part - 1
@@ -199,10 +200,12 @@ public final class RowLayout: @unchecked Sendable {
 
     /// Returns whether all of these positions, given as bits, are texts or blobs. Bit 63 is position 63 and all behind
     /// it.
-    public func areTexts(_ positions: UInt64) -> Bool { positions & ~textPositions == 0 }
+    @usableFromInline
+    package func areTexts(_ positions: UInt64) -> Bool { positions & ~textPositions == 0 }
 
     /// Returns the type of the column at a position.
-    public func type(_ position: Int) -> ColumnType { slot(position).type }
+    @usableFromInline
+    package func type(_ position: Int) -> ColumnType { slot(position).type }
 
     @inlinable @inline(__always)
     func slot(_ position: Int) -> ColumnSlot {

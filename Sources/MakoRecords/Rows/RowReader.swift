@@ -17,7 +17,7 @@ public struct RowReader: @unchecked Sendable {
     /// The number of bytes of the row.
     @usableFromInline let byteCount: UInt32
     /// Whether the row has every column and no NULL, so that each field is at the offset of its slot.
-    public let isPlain: Bool
+    @usableFromInline package let isPlain: Bool
 
     /// The bytes of the row.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: Int(byteCount)) }
@@ -26,7 +26,7 @@ public struct RowReader: @unchecked Sendable {
     ///
     /// - Throws: `RecordError.rowDamaged`.
     @inlinable @inline(__always)
-    public init(_ bytes: UnsafeRawBufferPointer, _ layout: borrowing RowLayout) throws(RecordError) {
+    package init(_ bytes: UnsafeRawBufferPointer, _ layout: borrowing RowLayout) throws(RecordError) {
         guard let base = bytes.baseAddress, bytes.count >= 8,
             UInt16(littleEndian: base.loadUnaligned(as: UInt16.self)) == 1
         else { throw RowReader.damaged(layout, "its header is not one of a row") }
@@ -93,7 +93,8 @@ public struct RowReader: @unchecked Sendable {
     package func arranged(by layout: RowLayout) throws(RecordError) -> RowReader { try RowReader(wholeRow, layout) }
 
     /// The layout of the positions.
-    public var layout: RowLayout { borrowedLayout }
+    @usableFromInline
+    package var layout: RowLayout { borrowedLayout }
 
     @inlinable @inline(__always)
     func slot(_ position: Int) -> ColumnSlot {
@@ -203,7 +204,7 @@ public struct RowReader: @unchecked Sendable {
 
 extension RowReader {
     /// Returns the position of one of the columns of a position, see ``RowLayout/position(ofPart:at:)``.
-    public func position(ofPart part: Int, at position: Int) -> Int {
+    package func position(ofPart part: Int, at position: Int) -> Int {
         borrowedLayout.position(ofPart: part, at: position)
     }
 

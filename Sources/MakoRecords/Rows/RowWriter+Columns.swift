@@ -80,7 +80,7 @@ extension RowWriter {
     }
 
     /// Returns the position of a part, see ``RowLayout/position(ofPart:at:)``.
-    public func position(ofPart part: Int, at position: Int) -> Int {
+    package func position(ofPart part: Int, at position: Int) -> Int {
         layout?.position(ofPart: part, at: position) ?? -1
     }
 
@@ -102,7 +102,7 @@ extension RowWriter {
     /// Unsets those of some columns that are NULL, with their further parts: an update keeps the stored values.
     ///
     /// - Parameter positions: positions of the layout from the start on, as bits.
-    public mutating func unsetNulls(_ positions: UInt64, from start: Int = 0) {
+    package mutating func unsetNulls(_ positions: UInt64, from start: Int = 0) {
         var rest = positions
         while rest != 0 {
             let position = start + rest.trailingZeroBitCount

@@ -40,7 +40,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     private var oldCapacity = 0
 
     /// Makes a writer without a row.
-    public init() {
+    package init() {
         capacity = 512
         base = .allocate(byteCount: capacity, alignment: 8)
     }
@@ -51,7 +51,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     }
 
     /// Starts a row with all columns unset.
-    public mutating func begin(_ layout: RowLayout) {
+    package mutating func begin(_ layout: RowLayout) {
         if self.layout !== layout {
             self.layout = layout
             slots = layout.slots
@@ -79,7 +79,8 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     }
 
     /// Defers a value until ``writeRest()``, because making it may take locks that the caller holds now.
-    public mutating func writeLater(_ write: @escaping (inout RowWriter) throws -> Void) {
+    @usableFromInline
+    package mutating func writeLater(_ write: @escaping (inout RowWriter) throws -> Void) {
         rest.append(write)
         hasFault = true
     }
@@ -87,7 +88,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     /// Sets the deferred values.
     ///
     /// - Throws: the error of a closure.
-    public mutating func writeRest() throws {
+    package mutating func writeRest() throws {
         if !hasFault || rest.isEmpty { return }
         let writes = rest
         rest = []
@@ -133,7 +134,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     }
 
     /// Returns the row, with defaults in unset columns. Valid until the next ``begin(_:)``.
-    public mutating func finish() throws(RecordError) -> UnsafeRawBufferPointer {
+    package mutating func finish() throws(RecordError) -> UnsafeRawBufferPointer {
         guard let layout else { throw .invalidKey(table: "", reason: "the row was not begun") }
         return try finish(layout, over: nil)
     }

@@ -1,12 +1,13 @@
 /// A set of columns by their ordinals.
-public struct ColumnSet: Sendable, Hashable {
+@usableFromInline
+package struct ColumnSet: Sendable, Hashable {
     private var first: UInt64 = 0
     private var rest: [UInt64] = []
     /// Whether the set has every column.
-    public private(set) var isAll = false
+    package private(set) var isAll = false
 
     /// Makes an empty set.
-    public init() {}
+    package init() {}
 
     static var all: ColumnSet {
         var set = ColumnSet()
@@ -15,12 +16,12 @@ public struct ColumnSet: Sendable, Hashable {
     }
 
     /// Whether the set is empty.
-    public var isEmpty: Bool { !isAll && first == 0 && rest.allSatisfy { $0 == 0 } }
+    package var isEmpty: Bool { !isAll && first == 0 && rest.allSatisfy { $0 == 0 } }
 
     /// Returns whether the set has a column.
     ///
     /// - Parameter ordinal: the column's ordinal.
-    public func contains(_ ordinal: Int) -> Bool {
+    package func contains(_ ordinal: Int) -> Bool {
         if isAll { return true }
         if ordinal < 64 { return ordinal >= 0 && first >> UInt64(ordinal) & 1 == 1 }
         let word = ordinal / 64 - 1
@@ -57,7 +58,7 @@ public struct ColumnSet: Sendable, Hashable {
     }
 
     /// Returns the names of the set's live columns.
-    public func names(in schema: EntitySchema) -> [String] {
+    package func names(in schema: EntitySchema) -> [String] {
         schema.liveColumns.filter { contains($0.ordinal) }.map(\.name)
     }
 }

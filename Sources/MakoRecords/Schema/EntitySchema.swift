@@ -41,7 +41,7 @@ public struct ColumnSchema: Sendable, Hashable {
     ///   - originalName: the previous name, if a migration renames the column.
     ///   - sealedType: the type of the encrypted values; `nil` if the column is not encrypted.
     ///   - isNoCase: whether comparisons ignore case by default.
-    public init(
+    package init(
         _ name: String, _ type: ColumnType, isOptional: Bool = false, default: Value = .null, target: String? = nil,
         originalName: String? = nil, sealing sealedType: ColumnType? = nil, isNoCase: Bool = false
     ) {
@@ -72,7 +72,7 @@ public struct IndexColumn: Sendable, Hashable {
     public var noCase: Bool
 
     /// Makes a column of an index.
-    public init(_ name: String, descending: Bool = false, noCase: Bool = false) {
+    package init(_ name: String, descending: Bool = false, noCase: Bool = false) {
         self.name = name
         self.descending = descending
         self.noCase = noCase
@@ -96,7 +96,7 @@ public struct IndexSchema: Sendable, Hashable {
     public var fullText: FullTextOptions?
 
     /// Makes an index.
-    public init(
+    package init(
         _ name: String, _ columns: [IndexColumn], isUnique: Bool = false, where condition: String? = nil,
         isSpatial: Bool = false, fullText: FullTextOptions? = nil
     ) {
@@ -140,7 +140,7 @@ public struct EntitySchema: Sendable, Hashable {
     public var originalName: String?
 
     /// Makes a table.
-    public init(
+    package init(
         name: String, columns: [ColumnSchema], key: KeySchema = .rowID(column: "id"), indexes: [IndexSchema] = [],
         originalName: String? = nil
     ) {

@@ -4,7 +4,7 @@ public struct FullTextOptions: Sendable, Hashable {
     public var stemming: Stemming
 
     /// Makes options.
-    public init(stemming: Stemming = .none) { self.stemming = stemming }
+    package init(stemming: Stemming = .none) { self.stemming = stemming }
 }
 
 /// How a full-text index reduces words to stems.

@@ -10,16 +10,16 @@
 ///
 /// They are stored in the catalogue, so that every writer applies them, with or without the types. A table without
 /// types has no rules: statements refuse to delete a row that others refer to.
-public struct ReferenceRules: Sendable, Hashable {
+package struct ReferenceRules: Sendable, Hashable {
     /// The rule of one reference.
-    public struct Entry: Sendable, Hashable {
+    package struct Entry: Sendable, Hashable {
         /// The delete rule.
-        public var rule: ReferenceRule
+        package var rule: ReferenceRule
         /// Whether a row is deleted when its last owner, by this reference, no longer refers to it.
-        public var isOwned: Bool
+        package var isOwned: Bool
 
         /// Makes an entry.
-        public init(_ rule: ReferenceRule, isOwned: Bool) {
+        package init(_ rule: ReferenceRule, isOwned: Bool) {
             self.rule = rule
             self.isOwned = isOwned
         }
@@ -45,10 +45,10 @@ public struct ReferenceRules: Sendable, Hashable {
     private var entries: [Key: Entry] = [:]
 
     /// Makes an empty set of rules.
-    public init() {}
+    package init() {}
 
     /// Whether there are no rules.
-    public var isEmpty: Bool { entries.isEmpty }
+    package var isEmpty: Bool { entries.isEmpty }
 
     /// Returns the rule of a column for rows of one table. A column that refers to rows of any table has a rule for all
     /// tables, and may have others for single ones.
@@ -59,14 +59,14 @@ public struct ReferenceRules: Sendable, Hashable {
     /// Sets a rule.
     ///
     /// - Parameter target: the name of the referenced table, or ``AnyReference/anyTable``.
-    public mutating func set(_ entry: Entry, table: String, column: String, target: String) {
+    package mutating func set(_ entry: Entry, table: String, column: String, target: String) {
         entries[Key(table, column, target)] = entry
     }
 
     /// Removes a rule.
     ///
     /// - Parameter target: the name of the referenced table, or ``AnyReference/anyTable``.
-    public mutating func remove(table: String, column: String, target: String) {
+    package mutating func remove(table: String, column: String, target: String) {
         entries[Key(table, column, target)] = nil
     }
 

@@ -4,7 +4,7 @@ extension RowKey {
     /// Returns the values of the key columns, or the row id.
     ///
     /// - Throws: `RecordError.invalidKey` if the key does not fit the schema.
-    public func values(in schema: EntitySchema) throws(RecordError) -> [Value] {
+    package func values(in schema: EntitySchema) throws(RecordError) -> [Value] {
         switch (self, schema.key) {
         case (.rowID(let id), .rowID):
             return [.integer(id)]
@@ -29,7 +29,7 @@ extension NamedKey {
     /// Makes a key for errors.
     ///
     /// - Parameter schema: the schema of the row's table; `nil` to print the key's bytes.
-    public init(_ key: RowKey, in schema: EntitySchema?) {
+    package init(_ key: RowKey, in schema: EntitySchema?) {
         guard case .bytes = key, let schema, case .columns(let names) = schema.key else {
             self.init(key, types: [])
             return

@@ -1,31 +1,31 @@
 /// What types declare about tables beyond their columns: relations from a row to several rows.
 ///
 /// Not stored; a program that has the types passes it to the catalogue, see ``Catalogue/describing(_:)``.
-public struct TableRelations: Sendable, Hashable {
+package struct TableRelations: Sendable, Hashable {
     /// A relation to the rows whose column refers to the row: `people` of a department are the rows whose `department`
     /// it is.
-    public struct Inverse: Sendable, Hashable {
+    package struct Inverse: Sendable, Hashable {
         /// The table of the referring rows.
-        public var table: String
+        package var table: String
         /// The referring column.
-        public var column: String
+        package var column: String
 
         /// Makes an inverse relation.
-        public init(table: String, column: String) {
+        package init(table: String, column: String) {
             self.table = table
             self.column = column
         }
     }
 
     /// The inverse relations, by name.
-    public var inverses: [String: Inverse]
+    package var inverses: [String: Inverse]
     /// The text columns that hold lists of values, as JSON.
-    public var lists: Set<String>
+    package var lists: Set<String>
     /// The text columns that hold decimals, which are ordered as numbers.
-    public var decimals: Set<String>
+    package var decimals: Set<String>
 
     /// Makes relations.
-    public init(inverses: [String: Inverse] = [:], lists: Set<String> = [], decimals: Set<String> = []) {
+    package init(inverses: [String: Inverse] = [:], lists: Set<String> = [], decimals: Set<String> = []) {
         self.inverses = inverses
         self.lists = lists
         self.decimals = decimals

@@ -8,7 +8,7 @@ import Synchronization
 ///
 ///     let catalogue = try Catalogue.load(view: snapshot)
 ///     let people = try catalogue.requireTable("Person")
-public final class Catalogue: Sendable {
+package final class Catalogue: Sendable {
     private static let lastNumber = Atomic<UInt64>(0)
     /// Unique among all catalogues of the process, so that caches of another one are not used.
     let number = Catalogue.lastNumber.add(1, ordering: .relaxed).newValue
@@ -16,13 +16,13 @@ public final class Catalogue: Sendable {
     private let byNumber: [UInt32: TableHandle]
     private let relations: [String: TableRelations]
     /// The delete rules of references.
-    public let rules: ReferenceRules
+    package let rules: ReferenceRules
     /// The planner's cache, made on demand.
     let cache = LazyReference<CatalogueCache>()
     /// All tables, sorted by name.
-    public let handles: [TableHandle]
+    package let handles: [TableHandle]
     /// All views, sorted by name.
-    public let views: [ViewSchema]
+    package let views: [ViewSchema]
 
     init(
         _ handles: [TableHandle], _ rules: ReferenceRules = ReferenceRules(), views: [ViewSchema] = [],
@@ -46,16 +46,16 @@ public final class Catalogue: Sendable {
     static let empty = Catalogue([])
 
     /// The schemas of all tables, sorted by name.
-    public var tables: [EntitySchema] { handles.map(\.schema) }
+    package var tables: [EntitySchema] { handles.map(\.schema) }
 
     /// Returns a table by its exact name.
-    public func table(named name: String) -> TableHandle? { byName[name] }
+    package func table(named name: String) -> TableHandle? { byName[name] }
 
     /// Returns a table by its number in the file, which does not change when the table is renamed.
-    public func table(numbered number: UInt32) -> TableHandle? { byNumber[number] }
+    package func table(numbered number: UInt32) -> TableHandle? { byNumber[number] }
 
     /// Returns the catalogue with relations declared by types, by the tables' names.
-    public func describing(_ relations: [String: TableRelations]) -> Catalogue {
+    package func describing(_ relations: [String: TableRelations]) -> Catalogue {
         Catalogue(handles, rules, views: views, relations)
     }
 
@@ -66,7 +66,7 @@ public final class Catalogue: Sendable {
     func relations(of table: String) -> TableRelations? { relations[table] }
 
     /// Returns the table that a name in a statement means: in another case only if that is unambiguous.
-    public func findTable(_ name: String) -> TableHandle? {
+    package func findTable(_ name: String) -> TableHandle? {
         if let table = byName[name] { return table }
         let folded = Folding.folded(name)
         let alike = handles.filter { Folding.folded($0.schema.name) == folded }
@@ -74,7 +74,7 @@ public final class Catalogue: Sendable {
     }
 
     /// Returns the view that a name in a statement means, as ``findTable(_:)`` does for tables.
-    public func findView(_ name: String) -> ViewSchema? {
+    package func findView(_ name: String) -> ViewSchema? {
         if views.isEmpty { return nil }
         if let exact = views.first(where: { $0.name == name }) { return exact }
         let folded = Folding.folded(name)
@@ -85,7 +85,7 @@ public final class Catalogue: Sendable {
     /// Returns a table as ``findTable(_:)`` does.
     ///
     /// - Throws: `RecordError.tableNotFound` with the nearest existing name.
-    public func requireTable(_ name: String) throws(RecordError) -> TableHandle {
+    package func requireTable(_ name: String) throws(RecordError) -> TableHandle {
         if let table = findTable(name) { return table }
         throw .tableNotFound(name: name, nearest: Spelling.nearest(to: name, in: handles.map(\.schema.name)))
     }

@@ -1,25 +1,27 @@
 /// The kind of a row's change.
-public enum ChangeKind: UInt8, Sendable, Hashable {
+@usableFromInline
+package enum ChangeKind: UInt8, Sendable, Hashable {
     case insert, update, delete
 }
 
 /// The net change of one row in a transaction.
-public struct Change: Sendable, Hashable {
+package struct Change: Sendable, Hashable {
     /// The name of the table.
-    public let table: String
+    package let table: String
     /// The key of the row.
-    public let key: RowKey
+    package let key: RowKey
     /// The kind of the change.
-    public let kind: ChangeKind
+    package let kind: ChangeKind
     /// For an update, the columns whose values differ; otherwise every column.
-    public let changedColumns: ColumnSet
+    package let changedColumns: ColumnSet
 }
 
 /// The changes of a transaction, each row once with its net change: insert and update are an insert, insert and delete
 /// nothing, update and delete a delete, delete and insert an update. Ordered by the first change of each row.
 ///
 /// A value: a nested transaction records in a set of its own, which ``append(_:)`` adds after it has succeeded.
-public struct ChangeSet: Sendable {
+@usableFromInline
+package struct ChangeSet: Sendable {
     private struct Entry {
         var table: Int32
         var kind: ChangeKind
@@ -55,19 +57,19 @@ public struct ChangeSet: Sendable {
     @usableFromInline package var clashes = UniqueClashes()
 
     /// Makes an empty change set.
-    public init() {}
+    package init() {}
 
     /// The number of changed rows.
-    public var count: Int { entries.count - voids + followers }
+    package var count: Int { entries.count - voids + followers }
     /// Whether nothing has changed.
-    public var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
     /// The names of the changed tables.
-    public var tableNames: [String] { tables }
+    package var tableNames: [String] { tables }
 
     /// The changes, in the order of the first change of each row.
     ///
     /// - Complexity: O(n)
-    public var changes: [Change] {
+    package var changes: [Change] {
         var changes: [Change] = []
         changes.reserveCapacity(count)
         for entry in entries where !entry.isVoid {
@@ -92,10 +94,10 @@ public struct ChangeSet: Sendable {
     }
 
     /// Removes all changes.
-    public mutating func removeAll() { self = ChangeSet() }
+    package mutating func removeAll() { self = ChangeSet() }
 
     /// Adds later changes.
-    public mutating func append(_ later: ChangeSet) {
+    package mutating func append(_ later: ChangeSet) {
         if let log = later.values { values?.append(log) }
         if tables.isEmpty, later.voids == 0 {
             let (log, waiting) = (values, clashes)
@@ -265,7 +267,7 @@ public struct ChangeSet: Sendable {
 }
 
 /// Validates the rows that statements store, beyond the column types: values must be readable by the program's types.
-public protocol RowCheck: AnyObject, Sendable {
+package protocol RowCheck: AnyObject, Sendable {
     /// Validates a row before any of it is stored.
     ///
     /// - Parameters:

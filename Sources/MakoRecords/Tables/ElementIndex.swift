@@ -105,7 +105,7 @@ extension TableHandle {
     /// - Parameters:
     ///   - table: the number of the held row's table, if it is not the column's target.
     ///   - column: the column's name; the result is empty for a column of another type.
-    public func keys(
+    package func keys(
         holding key: RowKey, ofTable table: UInt32 = 0, in column: String, view: Snapshot
     ) throws(RecordError) -> [RowKey] {
         guard let index = elementIndexes.first(where: { $0.schema.columns.first?.name == column }) else { return [] }

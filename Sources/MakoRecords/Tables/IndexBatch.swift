@@ -14,7 +14,7 @@ import MakoStorage
 /// Until ``flush(in:)`` the indexes lack these rows: the caller must flush before it reads through an index, deletes,
 /// sets a savepoint or commits. Unique violations are thrown by the flush; the caller must then roll back to before the
 /// batch, and call ``removeAll()``. Not thread-safe; for one transaction at a time.
-public final class IndexBatch {
+package final class IndexBatch {
     /// The memory at which the batch flushes by itself; `nil` until the first transaction.
     @exclusivity(unchecked) private var limit: Int?
     // Owned by one thread without reentrancy, so that dynamic exclusivity checks are not needed.
@@ -40,7 +40,7 @@ public final class IndexBatch {
     ///
     /// - Parameter limit: the memory at which the batch flushes by itself; `nil` for what the store's budget permits,
     ///   at most 16 MiB.
-    public init(limit: Int? = nil) { self.limit = limit }
+    package init(limit: Int? = nil) { self.limit = limit }
 
     @inline(__always)
     private func limit(_ tx: borrowing WriteTransaction) -> Int {
@@ -56,12 +56,12 @@ public final class IndexBatch {
     }
 
     /// Whether the batch has no entries and no failure.
-    public var isEmpty: Bool { size == 0 && !hasFailed }
+    package var isEmpty: Bool { size == 0 && !hasFailed }
 
     /// Inserts the buffered entries.
     ///
     /// - Throws: `RecordError.uniqueViolation` for a row whose values another row has, and errors of the engine.
-    public func flush(in tx: borrowing WriteTransaction) throws(RecordError) {
+    package func flush(in tx: borrowing WriteTransaction) throws(RecordError) {
         var none = ChangeSet()
         try flush(in: tx, changes: &none)
     }
@@ -91,7 +91,7 @@ public final class IndexBatch {
     }
 
     /// Removes the entries and the failure, after the caller has rolled back the rows.
-    public func removeAll() {
+    package func removeAll() {
         empty()
         failure = nil
         hasFailed = false

@@ -1,7 +1,7 @@
 /// The changes of a commit in one table, indexed for live queries.
-public final class TableChanges: Sendable {
+package final class TableChanges: Sendable {
     /// The name of the table.
-    public let table: String
+    package let table: String
     let changes: [Change]
     /// The columns that any of the updates changed.
     let columns: ColumnSet
@@ -36,7 +36,7 @@ extension ChangeSet {
     /// Returns the changes of one table; `nil` if there are none.
     ///
     /// - Complexity: O(n) in the changes of the set.
-    public func changes(of table: String) -> TableChanges? {
+    package func changes(of table: String) -> TableChanges? {
         guard tableNames.contains(table) else { return nil }
         let mine = changes.filter { $0.table == table }
         return mine.isEmpty ? nil : TableChanges(table, mine)

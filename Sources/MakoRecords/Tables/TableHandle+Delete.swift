@@ -3,7 +3,7 @@ import MakoStorage
 extension TableHandle {
     /// Deletes the row with this key; returns `false` if there is none.
     @discardableResult
-    public func delete(
+    package func delete(
         _ key: RowKey, in tx: borrowing WriteTransaction, changes: inout ChangeSet
     ) throws(RecordError) -> Bool {
         let view = tx.view
@@ -67,7 +67,7 @@ extension TableHandle {
     /// - Throws: `cancelled`.
     /// - Complexity: that of sorting the keys and reading the rows; memory for the entries is bounded.
     @discardableResult
-    public func delete(
+    package func delete(
         _ keys: [RowKey], in tx: borrowing WriteTransaction, changes: inout ChangeSet,
         cancellation: Cancellation? = nil
     ) throws(RecordError) -> Int {
@@ -113,7 +113,7 @@ extension TableHandle {
 
     /// Deletes all rows; returns their number.
     @discardableResult
-    public func deleteAll(in tx: borrowing WriteTransaction, changes: inout ChangeSet) throws(RecordError) -> Int {
+    package func deleteAll(in tx: borrowing WriteTransaction, changes: inout ChangeSet) throws(RecordError) -> Int {
         try deleteAll(try allKeys(in: tx.view), tx, &changes)
     }
 
@@ -156,7 +156,7 @@ extension TableHandle {
     }
 
     /// Verifies all indexes against the rows; returns a list of faults, empty if there are none.
-    public func verify(in view: Snapshot) throws(RecordError) -> [String] {
+    package func verify(in view: Snapshot) throws(RecordError) -> [String] {
         var findings: [String] = []
         for index in elementIndexes { findings += try verify(index, in: view) }
         for index in textIndexes { findings += try verify(index, in: view) }

@@ -27,7 +27,7 @@ extension TableHandle {
     }
 
     /// Rebuilds the full-text indexes from the rows.
-    public func rebuildText(in tx: borrowing WriteTransaction) throws(RecordError) {
+    package func rebuildText(in tx: borrowing WriteTransaction) throws(RecordError) {
         for index in textIndexes {
             try engine { () throws(StorageError) in try tx.deleteAll(in: index.tree) }
             try TextBuild.run(index, self, tx)

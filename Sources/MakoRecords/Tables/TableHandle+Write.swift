@@ -31,7 +31,7 @@ extension TableHandle {
     ///   - check: validates the row beyond its columns' types.
     /// - Throws: `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
     @discardableResult
-    public func insert(
+    package func insert(
         _ row: inout RowWriter, key: RowKey? = nil, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
         batch: IndexBatch? = nil, check: (any RowCheck)? = nil
     ) throws(RecordError) -> RowKey {
@@ -52,7 +52,7 @@ extension TableHandle {
     ///   - batch: buffers the index entries of a new row, which the caller must flush.
     /// - Throws: `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
     @discardableResult
-    public func put(
+    package func put(
         _ row: inout RowWriter, key: RowKey? = nil, like model: RowKey? = nil, in tx: borrowing WriteTransaction,
         changes: inout ChangeSet, batch: IndexBatch? = nil
     ) throws(RecordError) -> RowKey {
@@ -73,7 +73,7 @@ extension TableHandle {
     ///   - batch: buffered entries, which are flushed if those of the row may be among them.
     ///   - check: validates the row beyond its columns' types.
     /// - Throws: `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
-    public func update(
+    package func update(
         _ row: inout RowWriter, key: RowKey, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
         batch: IndexBatch? = nil, check: (any RowCheck)? = nil
     ) throws(RecordError) -> Bool {
@@ -90,7 +90,7 @@ extension TableHandle {
     /// nothing.
     ///
     /// - Parameter name: the name of the index; the result is `nil` if the table has none of that name.
-    public func owner(
+    package func owner(
         of row: inout RowWriter, inUnique name: String, view: Snapshot
     ) throws(RecordError) -> RowKey? {
         guard let index = indexes.first(where: { $0.isUnique && $0.schema.name == name }) else { return nil }
@@ -116,7 +116,7 @@ extension TableHandle {
     }
 
     /// Takes a row id, for a row that must be referenced before it is inserted.
-    public func reserveRowID(in tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
+    package func reserveRowID(in tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
         guard isRowID else { throw .invalidKey(table: schema.name, reason: "the table has key columns, not ids") }
         return try ids.take(self, tx)
     }

@@ -11,14 +11,15 @@ import MakoStorage
 ///         row.set(0, "Ada")
 ///         let key = try people.insert(&row, in: tx, changes: &changes)
 ///     }
-public final class TableHandle: Sendable {
+@usableFromInline
+package final class TableHandle: Sendable {
     /// The schema.
-    public let schema: EntitySchema
+    @usableFromInline package let schema: EntitySchema
     /// The layout of all live columns, in the schema's order.
-    public let layout: RowLayout
+    @usableFromInline package let layout: RowLayout
     let id: UInt32
     /// The table's number in its file, which does not change when the table is renamed.
-    public var number: UInt32 { id }
+    package var number: UInt32 { id }
     /// The largest length of a key, in bytes.
     static let longestKey = 900
     /// All columns that the table has ever had, by ordinal.
@@ -110,7 +111,7 @@ public final class TableHandle: Sendable {
     ///
     /// - Parameter further: for each name the further columns of its position; see ``RowLayout/position(ofPart:at:)``.
     /// - Throws: `RecordError.columnNotFound` with the nearest existing name.
-    public func layout(for names: [String?], further: [[String]] = []) throws(RecordError) -> RowLayout {
+    package func layout(for names: [String?], further: [[String]] = []) throws(RecordError) -> RowLayout {
         var positions: [ColumnSchema?] = []
         for name in names { positions.append(try name.map { (name) throws(RecordError) in try column(name) }) }
         var others: [[ColumnSchema]] = []
@@ -142,12 +143,12 @@ public final class TableHandle: Sendable {
     }
 
     /// Returns the number of rows.
-    public func count(in view: Snapshot) throws(RecordError) -> Int {
+    package func count(in view: Snapshot) throws(RecordError) -> Int {
         Int(clamping: try engine { () throws(StorageError) in try view.count(of: rows) })
     }
 
     /// Returns whether a row with this key exists.
-    public func contains(_ key: RowKey, in view: Snapshot) throws(RecordError) -> Bool {
+    package func contains(_ key: RowKey, in view: Snapshot) throws(RecordError) -> Bool {
         try recorded { try withBytes(key, in: view) { _ in true } ?? false }
     }
 
@@ -161,7 +162,7 @@ public final class TableHandle: Sendable {
     }
 
     /// Calls a closure with the row with this key; returns `nil` if there is none. The default layout is ``layout``.
-    public func withRow<R>(
+    package func withRow<R>(
         _ key: RowKey, layout: RowLayout? = nil, in view: Snapshot, _ body: (RowReader) throws -> R
     ) throws -> R? {
         try withBytes(key, in: view) { try body(reader($0, key, layout ?? self.layout)) }
@@ -169,7 +170,7 @@ public final class TableHandle: Sendable {
 
     /// Calls a closure with the row with this id; returns `nil` if there is none.
     @inlinable
-    public func withRow<R>(
+    package func withRow<R>(
         id: Int64, layout: RowLayout? = nil, in view: Snapshot, _ body: (RowReader) throws -> R
     ) throws -> R? {
         try view.withValue(of: UInt64(bitPattern: id) ^ (1 << 63), in: rows) {
@@ -186,12 +187,13 @@ public final class TableHandle: Sendable {
     }
 
     /// Returns a fast path for many lookups.
-    public func lookup(_ layout: RowLayout) -> RowLookup { RowLookup(rows: rows, layout: .passUnretained(layout)) }
+    @usableFromInline
+    package func lookup(_ layout: RowLayout) -> RowLookup { RowLookup(rows: rows, layout: .passUnretained(layout)) }
 
     /// Calls a closure for each id in the given order, with the row or `nil` if there is none. Much faster than single
     /// lookups, because the engine overlaps its memory accesses.
     @inlinable
-    public func withRows(
+    package func withRows(
         ids: [Int64], layout: RowLayout? = nil, in view: Snapshot, _ body: (Int, RowReader?) throws -> Void
     ) throws {
         let layout = layout ?? self.layout
@@ -205,7 +207,7 @@ public final class TableHandle: Sendable {
     }
 
     /// Calls a closure with each row in the order of keys until it returns `false`.
-    public func scan(
+    package func scan(
         layout: RowLayout? = nil, in view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         if isRowID { return try scanIDs(layout: layout, in: view) { try body(.rowID($0), $1) } }
@@ -221,7 +223,7 @@ public final class TableHandle: Sendable {
 
     /// Calls a closure with each row of a table with row ids, in their order, until it returns `false`.
     @inlinable
-    public func scanIDs(
+    package func scanIDs(
         layout: RowLayout? = nil, in view: Snapshot, _ body: (Int64, RowReader) throws -> Bool
     ) throws {
         let layout = layout ?? self.layout

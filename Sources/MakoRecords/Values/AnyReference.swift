@@ -9,17 +9,18 @@
 /// let reference = AnyReference(table: "Person", key: .rowID(5))
 /// print(reference.stored)     // 'Person:5'
 /// ```
-public struct AnyReference: Sendable, Hashable {
+@usableFromInline
+package struct AnyReference: Sendable, Hashable {
     /// The target of columns that refer to rows of any table.
-    public static let anyTable = "*"
+    package static let anyTable = "*"
 
     /// The name of the table.
-    public let table: String
+    package let table: String
     /// The key of the row.
-    public let key: RowKey
+    package let key: RowKey
 
     /// Makes a reference.
-    public init(table: String, key: RowKey) {
+    package init(table: String, key: RowKey) {
         self.table = table
         self.key = key
     }
@@ -27,7 +28,7 @@ public struct AnyReference: Sendable, Hashable {
     /// Decodes a reference.
     ///
     /// - Returns: `nil` if the column's value is not a reference.
-    public init?(_ stored: Value) {
+    package init?(_ stored: Value) {
         guard case .text(let text) = stored, let colon = text.firstIndex(of: ":"),
             let key = Self.key(text[text.index(after: colon)...])
         else { return nil }
@@ -40,7 +41,7 @@ public struct AnyReference: Sendable, Hashable {
     /// Decodes an element of a column of keys of any table.
     ///
     /// - Returns: `nil` if the key is not the bytes of a reference.
-    public init?(element key: RowKey) {
+    package init?(element key: RowKey) {
         guard case .bytes(let bytes) = key, bytes.last == 0,
             let text = String(validating: bytes.dropLast(), as: UTF8.self)
         else { return nil }
@@ -48,11 +49,11 @@ public struct AnyReference: Sendable, Hashable {
     }
 
     /// The value of the column.
-    public var stored: Value { .text(text) }
+    package var stored: Value { .text(text) }
 
     /// The key that a column of keys of any table holds: the UTF-8 of the text, and a zero byte. In the index of the
     /// column the key of the row follows, so no element may begin another, as `Person:1` begins `Person:10`.
-    public var element: RowKey { .bytes(Array(text.utf8) + [0]) }
+    package var element: RowKey { .bytes(Array(text.utf8) + [0]) }
 
     private var text: String {
         // Replacing characters costs more than all the rest, and few names have them.

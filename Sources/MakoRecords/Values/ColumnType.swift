@@ -58,7 +58,7 @@ public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
     ///
     /// Integers become doubles if that is exact, `0` and `1` become booleans, and texts that are UUIDs or dates are
     /// converted.
-    public func coerced(_ value: Value) -> Value? {
+    package func coerced(_ value: Value) -> Value? {
         if holds(value) { return value }
         switch (self, value) {
         case (.keys, .blob(let bytes)):

@@ -11,7 +11,7 @@ extension RowKey {
     /// let element = RowKey(elementOf: .text("ripe"))
     /// print(element.elementValue ?? .null)    // 'ripe'
     /// ```
-    public init(elementOf value: Value) {
+    package init(elementOf value: Value) {
         var sink = ByteSink()
         sink.byte(Self.valueMark)
         sink.value(value)

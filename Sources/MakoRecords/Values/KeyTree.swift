@@ -41,21 +41,21 @@ public enum KeyTree: Sendable, Hashable {
     static let depthLimit = 16
 
     /// Decodes a tree; `nil` for invalid bytes.
-    public init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         var source = KeyTreeSource(bytes)
         guard let tree = KeyTree(&source, depth: 0), source.isAtEnd else { return nil }
         self = tree
     }
 
     /// The encoded tree.
-    public var encoded: [UInt8] {
+    package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes)
         return bytes
     }
 
     /// The keys of a list of rows of the target table; `nil` for another form.
-    public var listedKeys: [RowKey]? {
+    package var listedKeys: [RowKey]? {
         guard case .list(let trees) = self else { return nil }
         var keys: [RowKey] = []
         keys.reserveCapacity(trees.count)
@@ -67,14 +67,14 @@ public enum KeyTree: Sendable, Hashable {
     }
 
     /// All keys, in order.
-    public var keys: [RowKey] {
+    package var keys: [RowKey] {
         var keys: [RowKey] = []
         forEachKey { _, key in keys.append(key) }
         return keys
     }
 
     /// Calls a closure with each key, in order; table 0 is the column's target table.
-    public func forEachKey(_ body: (_ table: UInt32, RowKey) -> Void) {
+    package func forEachKey(_ body: (_ table: UInt32, RowKey) -> Void) {
         switch self {
         case .key(let key): body(0, key)
         case .foreign(let table, let key): body(table, key)
@@ -85,7 +85,7 @@ public enum KeyTree: Sendable, Hashable {
 
     /// Returns the tree without some keys; `nil` if it is one of them. Lists close the gap, and dictionaries lose the
     /// entry.
-    public func removing(_ isGone: (_ table: UInt32, RowKey) -> Bool) -> KeyTree? {
+    package func removing(_ isGone: (_ table: UInt32, RowKey) -> Bool) -> KeyTree? {
         switch self {
         case .key(let key): isGone(0, key) ? nil : self
         case .foreign(let table, let key): isGone(table, key) ? nil : self

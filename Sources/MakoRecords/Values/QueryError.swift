@@ -18,7 +18,7 @@ public struct QueryError: Error, Sendable, Hashable {
     public var nearest: String?
 
     /// Makes an error.
-    public init(text: String, offset: Int, length: Int = 1, message: String, nearest: String? = nil) {
+    package init(text: String, offset: Int, length: Int = 1, message: String, nearest: String? = nil) {
         self.text = text
         self.offset = offset
         self.length = length

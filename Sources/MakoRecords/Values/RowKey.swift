@@ -8,7 +8,7 @@ public enum RowKey: Sendable, Hashable {
     /// Makes the key of a table with key columns, from their values in key order.
     ///
     ///     let key = RowKey(values: [.text("Fenrir")])
-    public init(values: [Value]) {
+    package init(values: [Value]) {
         var buffer = KeyBuffer()
         for value in values { buffer.append(value) }
         self = .bytes(buffer.bytes)
