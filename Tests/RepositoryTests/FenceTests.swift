@@ -183,6 +183,7 @@ import Testing
         "Sources/MakoStorage/Transactions/LargeValues.swift",
         "Sources/MakoStorage/Transactions/Spans.swift",
         "Sources/MakoStorage/Transactions/WriteTransaction.swift",
+        "Sources/MakoStorage/Transactions/WriteTransaction+Removals.swift",
         "Sources/MakoStorage/Log/LogArchiveReader.swift",
         "Sources/MakoStorage/Log/LogHistory.swift",
         "Sources/MakoStorage/Pages/ReadAhead.swift",

@@ -19,6 +19,14 @@ public struct BulkLoader: ~Copyable {
     /// - Complexity: constant.
     @inline(__always)
     public mutating func append(_ value: UnsafeRawBufferPointer, for key: UInt64) throws(StorageError) {
+        guard Epochs.isInside else { return try appendOwned(value, for: key) }
+        try withCopies(of: addressed(KeyBytes(start: nil, count: 0)), value) { (_, value) throws(StorageError) in
+            try appendOwned(value, for: key)
+        }
+    }
+
+    @inline(__always)
+    private mutating func appendOwned(_ value: UnsafeRawBufferPointer, for key: UInt64) throws(StorageError) {
         let load = try begun(.integer)
         try writer.append(IntegerLayout.self, load, key, value)
         count &+= 1
@@ -31,9 +39,16 @@ public struct BulkLoader: ~Copyable {
     ///   ``append(_:for:)-(UnsafeRawBufferPointer,UInt64)``.
     /// - Complexity: constant.
     public mutating func append(_ value: UnsafeRawBufferPointer, for key: UnsafeRawBufferPointer) throws(StorageError) {
+        guard Epochs.isInside else { return try appendOwned(value, for: addressed(key)) }
+        try withCopies(of: addressed(key), value) { (key, value) throws(StorageError) in
+            try appendOwned(value, for: key)
+        }
+    }
+
+    private mutating func appendOwned(_ value: UnsafeRawBufferPointer, for key: KeyBytes) throws(StorageError) {
         let load = try begun(.bytes)
         try checkLength(key)
-        try writer.append(ByteLayout.self, load, addressed(key), value)
+        try writer.append(ByteLayout.self, load, key, value)
         count &+= 1
     }
 

@@ -23,6 +23,29 @@ func withKeyBytes<R>(_ keys: ArraySlice<[UInt8]>, _ body: (UnsafeBufferPointer<K
     }
 }
 
+/// Calls `body` with copies of a key and a value that may lie in a page, which a change may rewrite.
+///
+/// Bytes that are more than a page has lie in memory of their own and are not copied.
+@inline(never)
+func withCopies<R>(
+    of key: KeyBytes, _ value: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
+    _ body: (KeyBytes, UnsafeRawBufferPointer) throws(StorageError) -> R
+) throws(StorageError) -> R {
+    let keyBytes = key.count > pageBytes ? 0 : key.count
+    let valueBytes = value.count > pageBytes ? 0 : value.count
+    return try withUnsafeTemporaryAllocation(byteCount: max(1, keyBytes + valueBytes), alignment: 8) { memory in
+        result { () throws(StorageError) in
+            guard let start = memory.baseAddress else { return try body(key, value) }
+            if let source = key.baseAddress { start.copyMemory(from: source, byteCount: keyBytes) }
+            if let source = value.baseAddress { (start + keyBytes).copyMemory(from: source, byteCount: valueBytes) }
+            return try body(
+                keyBytes == key.count ? KeyBytes(start: start, count: keyBytes) : key,
+                valueBytes == value.count
+                    ? UnsafeRawBufferPointer(start: start + keyBytes, count: valueBytes) : value)
+        }
+    }.get()
+}
+
 /// Returns the length of the prefix of `right` that is the shortest key greater than `left`.
 func separatorLength(_ left: KeyBytes, _ right: KeyBytes) -> Int {
     let limit = min(left.count, right.count)

@@ -34,7 +34,11 @@ extension Writer {
     }
 
     /// Packs the leaves of the trees whose rebalancing was deferred. There must be no buffered inserts.
+    ///
+    /// Inside an operation nothing is packed, because the caller may scan a tree, or have borrowed its values, and packing
+    /// moves the entries of trees that the caller does not change.
     func packLeaves() throws(StorageError) {
+        if Epochs.isInside { return }
         let isNeeded = crowdedLeaves > Writer.sharesAtOnce
         crowdedLeaves = 0
         crowdedBesideOwn = 0

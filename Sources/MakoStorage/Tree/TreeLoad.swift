@@ -24,6 +24,8 @@ extension Writer {
 
     private func beginLoad<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
         try applyBufferedPuts()
+        // The load spills inside an operation, where no leaves are packed.
+        if !hasSpilled { try packLeaves() }
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         do throws(StorageError) { try descend(layout, index, Layout.highest) } catch { throw fail(error) }
