@@ -6,6 +6,8 @@ import CPlatform
 /// reads no shared memory. A cursor over the view of a write transaction detects that the transaction has changed the
 /// tree, and finds its position again by key.
 ///
+/// A call that throws leaves the cursor where it was: it may be made again.
+///
 /// ```swift
 /// var cursor = try snapshot.cursor(in: events)
 /// var more = try cursor.seek(1_000)              // the first entry with a key >= 1,000
@@ -19,9 +21,12 @@ public struct Cursor: ~Copyable {
     // Stored here, because a read through the snapshot would touch a reference count that all readers share.
     private let frames: FrameStore
     let tree: Tree
-    /// The copy of the leaf, followed by space for the current key of a byte tree.
+    /// The copy of the leaf, followed by space for the current key of a byte tree and by the two paths.
     private let leaf: UnsafeMutableRawPointer
-    private let path: UnsafeMutablePointer<Step>
+    /// The inner nodes above the leaf, by level.
+    private var path: UnsafeMutablePointer<Step>
+    /// The path of a move, which becomes the cursor's when the move succeeds.
+    private var moved: UnsafeMutablePointer<Step>
     private var levels = 0
     private var slot = 0
     private var count = 0
@@ -36,6 +41,9 @@ public struct Cursor: ~Copyable {
         var slot: Int
     }
 
+    /// The bytes behind the copy of the leaf for a key.
+    private static let keyBytes = 1024
+
     private enum Place {
         /// On no entry: before the first positioning call, or past either end.
         case outside
@@ -46,14 +54,13 @@ public struct Cursor: ~Copyable {
         self.snapshot = snapshot
         frames = snapshot.frames
         self.tree = tree
-        leaf = .allocate(byteCount: pageBytes + 1024, alignment: 64)
-        path = .allocate(capacity: Limits.levels + 1)
+        let bytes = pageBytes + Cursor.keyBytes
+        leaf = .allocate(byteCount: bytes + 2 * Limits.levels * MemoryLayout<Step>.stride, alignment: 64)
+        path = (leaf + bytes).bindMemory(to: Step.self, capacity: 2 * Limits.levels)
+        moved = path + Limits.levels
     }
 
-    deinit {
-        leaf.deallocate()
-        path.deallocate()
-    }
+    deinit { leaf.deallocate() }
 
     // MARK: Positioning
 
@@ -84,8 +91,7 @@ public struct Cursor: ~Copyable {
     /// - Complexity: logarithmic.
     public mutating func seek(_ key: UInt64) throws(StorageError) -> Bool {
         guard tree.keys == .integer else { throw .wrongKeyKind(tree: "number \(tree.id)", expected: .bytes) }
-        _ = try seek(IntegerLayout.self, key)
-        return try settleForward()
+        return try seek(IntegerLayout.self, key, .atOrAfter)
     }
 
     /// Moves to the first entry whose key is at least `key`.
@@ -95,8 +101,9 @@ public struct Cursor: ~Copyable {
     /// - Complexity: logarithmic.
     public mutating func seek(_ key: [UInt8]) throws(StorageError) -> Bool {
         guard tree.keys == .bytes else { throw .wrongKeyKind(tree: "number \(tree.id)", expected: .integer) }
-        _ = try seekBytes(key)
-        return try settleForward()
+        return try key.withUnsafeBytes { key in
+            result { () throws(StorageError) in try seekBytes(key, .atOrAfter) }
+        }.get()
     }
 
     /// Moves to the last entry whose key is at most `key`. Returns false if there is none.
@@ -104,8 +111,7 @@ public struct Cursor: ~Copyable {
     /// If the key is in the current leaf, only that leaf is searched.
     package mutating func seek(notBehind key: UnsafeRawBufferPointer) throws(StorageError) -> Bool {
         guard tree.keys == .bytes else { throw .wrongKeyKind(tree: "number \(tree.id)", expected: .integer) }
-        if try !seekBytes(key) { slot -= 1 }
-        return try settleBackward()
+        return try seekBytes(key, .atOrBefore)
     }
 
     /// Moves to the next entry.
@@ -113,14 +119,13 @@ public struct Cursor: ~Copyable {
     /// - Returns: false at the end; the cursor is then on no entry.
     public mutating func next() throws(StorageError) -> Bool {
         guard case .entry = place else { return false }
-        if changes != snapshot.state.pointee.changes {
-            // If the entry was removed, the first entry after it is the next one.
-            if try seekAgain() { slot += 1 }
-            return try settleForward()
+        // If the entry was removed, the first entry after it is the next one.
+        if changes != snapshot.state.pointee.changes { return try seekAgain(.after) }
+        if slot &+ 1 < count {
+            slot &+= 1
+            return true
         }
-        slot &+= 1
-        if slot < count { return true }
-        return try settleForward()
+        return try move(to: count, .after)
     }
 
     /// Moves to the previous entry.
@@ -128,10 +133,12 @@ public struct Cursor: ~Copyable {
     /// - Returns: false at the start; the cursor is then on no entry.
     public mutating func previous() throws(StorageError) -> Bool {
         guard case .entry = place else { return false }
-        if changes != snapshot.state.pointee.changes { _ = try seekAgain() }
-        slot &-= 1
-        if slot >= 0 { return true }
-        return try settleBackward()
+        if changes != snapshot.state.pointee.changes { return try seekAgain(.before) }
+        if slot > 0 {
+            slot &-= 1
+            return true
+        }
+        return try move(to: -1, .before)
     }
 
     // MARK: The current entry
@@ -204,61 +211,60 @@ public struct Cursor: ~Copyable {
 
     // MARK: Moving between leaves
 
-    /// Moves to the next leaves until the position is an entry.
-    private mutating func settleForward() throws(StorageError) -> Bool {
-        while slot >= count {
-            let moved =
-                switch tree.keys {
-                case .integer: try step(IntegerLayout.self, forward: true)
-                case .bytes: try step(ByteLayout.self, forward: true)
-                }
-            guard moved else {
-                place = .outside
-                return false
+    // A move reads its pages first, and changes the cursor when it has them all.
+
+    /// Which entry is sought, relative to a key.
+    private enum Sought {
+        case atOrAfter, after, atOrBefore, before
+
+        var isForward: Bool { self == .atOrAfter || self == .after }
+
+        /// Returns the slot of the entry, from what the search in a leaf found. It may lie outside of the leaf.
+        @inline(__always)
+        func slot(_ slot: Int, _ found: Bool) -> Int {
+            switch self {
+            case .atOrAfter: slot
+            case .after: found ? slot &+ 1 : slot
+            case .atOrBefore: found ? slot : slot &- 1
+            case .before: slot &- 1
             }
         }
-        place = .entry
-        return true
     }
 
-    private mutating func settleBackward() throws(StorageError) -> Bool {
-        while slot < 0 {
-            let moved =
-                switch tree.keys {
-                case .integer: try step(IntegerLayout.self, forward: false)
-                case .bytes: try step(ByteLayout.self, forward: false)
-                }
-            guard moved else {
-                place = .outside
-                return false
-            }
+    /// Moves to an entry of the current leaf or, if the slot is outside of it, to the nearest one of other leaves.
+    @inline(__always)
+    private mutating func move(to slot: Int, _ sought: Sought) throws(StorageError) -> Bool {
+        guard slot < 0 || slot >= count else {
+            self.slot = slot
+            place = .entry
+            return true
         }
-        place = .entry
-        return true
+        return switch tree.keys {
+        case .integer: try leave(IntegerLayout.self, forward: sought.isForward)
+        case .bytes: try leave(ByteLayout.self, forward: sought.isForward)
+        }
     }
 
-    /// Seeks the last key of the cursor. Returns whether it still exists.
-    private mutating func seekAgain() throws(StorageError) -> Bool {
+    /// Seeks the entry beside the current key.
+    private mutating func seekAgain(_ sought: Sought) throws(StorageError) -> Bool {
         switch tree.keys {
-        case .integer: try seek(IntegerLayout.self, integerKey)
-        case .bytes: try seekBytes(key)
+        case .integer: return try seek(IntegerLayout.self, integerKey, sought)
+        case .bytes:
+            let memory = leaf + pageBytes
+            let key = KeyBytes(start: memory, count: ByteNode.copyKey(leaf, slot, to: memory))
+            return try seek(ByteLayout.self, key, sought)
         }
     }
 
-    private mutating func seekBytes(_ key: [UInt8]) throws(StorageError) -> Bool {
-        try key.withUnsafeBytes { key in result { () throws(StorageError) in try seekBytes(key) } }.get()
-    }
-
-    private mutating func seekBytes(_ key: UnsafeRawBufferPointer) throws(StorageError) -> Bool {
+    private mutating func seekBytes(_ key: UnsafeRawBufferPointer, _ sought: Sought) throws(StorageError) -> Bool {
         let memory = leaf + pageBytes
         // A key above the length limit sorts directly after its prefix with the length of the limit.
         let length = min(key.count, Limits.keyBytes + 1)
         if let start = key.baseAddress { memcpy(memory, start, length) }
-        let sought = KeyBytes(start: memory, count: length)
-        guard try isInLeaf(sought) else { return try seek(ByteLayout.self, sought) }
-        let (slot, found) = ByteNode.find(leaf, sought)
-        self.slot = slot
-        return found
+        let key = KeyBytes(start: memory, count: length)
+        guard try isInLeaf(key) else { return try seek(ByteLayout.self, key, sought) }
+        let (slot, found) = ByteNode.find(leaf, key)
+        return try move(to: sought.slot(slot, found), sought)
     }
 
     /// Whether a key can only be in the current leaf, and the tree has not changed since the leaf was copied.
@@ -272,38 +278,36 @@ public struct Cursor: ~Copyable {
         return ByteNode.covers(leaf, key)
     }
 
-    private mutating func seek<Layout: NodeLayout>(_ layout: Layout.Type, _ key: Layout.Key) throws(StorageError)
-        -> Bool
+    private mutating func seek<Layout: NodeLayout>(_ layout: Layout.Type, _ key: Layout.Key, _ sought: Sought)
+        throws(StorageError) -> Bool
     {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        guard try start() else { return false }
-        var reference = path[levels].reference
-        var level = levels - 1
+        let state = try snapshot.lookUp(tree, tree.keys)
+        guard state.levels > 0 else { return end() }
+        var reference = state.root
+        var level = state.levels - 1
         while level > 0 {
             let page = try frames.resolve(reference, type: Layout.innerType, level: level)
             let slot = Layout.childSlot(page, key)
-            path[level] = Step(reference: reference, slot: slot)
+            moved[level] = Step(reference: reference, slot: slot)
             reference = Layout.child(page, at: slot)
             level -= 1
         }
-        try take(layout, reference)
-        let (slot, found) = Layout.find(Page(leaf), key)
-        self.slot = slot
-        return found
+        let page = try frames.resolve(reference, type: Layout.leafType, level: 0)
+        let (slot, found) = Layout.find(page, key)
+        return try arrive(
+            layout, page, at: sought.slot(slot, found), levels: state.levels, forward: sought.isForward)
     }
 
     mutating func seek<Layout: NodeLayout>(_ layout: Layout.Type, offset: UInt64) throws(StorageError) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         let state = try snapshot.lookUpCounted(tree, tree.keys)
-        guard offset < state.count, try start() else {
-            place = .outside
-            return false
-        }
+        guard offset < state.count, state.levels > 0 else { return end() }
         var left = offset
-        var reference = path[levels].reference
-        var level = levels - 1
+        var reference = state.root
+        var level = state.levels - 1
         while level > 0 {
             let page = try frames.resolve(reference, type: Layout.innerType, level: level)
             var slot = 0
@@ -315,17 +319,15 @@ public struct Cursor: ~Copyable {
                     slot += 1
                 }
             }
-            path[level] = Step(reference: reference, slot: slot)
+            moved[level] = Step(reference: reference, slot: slot)
             reference = Layout.child(page, at: slot)
             level -= 1
         }
-        try take(layout, reference)
-        guard left < UInt64(count) else {
-            place = .outside
+        let page = try frames.resolve(reference, type: Layout.leafType, level: 0)
+        guard left < UInt64(page.count) else {
             throw .corrupted(page: reference.page, reason: "the counts above it are not those of its entries")
         }
-        slot = Int(left)
-        place = .entry
+        take(page, at: Int(left), levels: state.levels)
         return true
     }
 
@@ -334,108 +336,124 @@ public struct Cursor: ~Copyable {
     ///
     /// - Complexity: logarithmic.
     package mutating func seek(share: Double) throws(StorageError) -> Bool {
-        let isInTree =
-            switch tree.keys {
-            case .integer: try seek(IntegerLayout.self, share: share)
-            case .bytes: try seek(ByteLayout.self, share: share)
-            }
-        // A leaf of byte keys may be empty: then take the next entry, or else the last.
-        guard isInTree, place == .outside else { return isInTree }
-        if try settleForward() { return true }
-        return try last()
+        switch tree.keys {
+        case .integer: try seek(IntegerLayout.self, share: share)
+        case .bytes: try seek(ByteLayout.self, share: share)
+        }
     }
 
-    /// Returns false if there is no leaf. If the leaf is empty, `place` is `outside`.
     private mutating func seek<Layout: NodeLayout>(_ layout: Layout.Type, share: Double) throws(StorageError) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        guard try start() else { return false }
+        let state = try snapshot.lookUp(tree, tree.keys)
+        guard state.levels > 0 else { return end() }
         var share = share
-        var reference = path[levels].reference
-        var level = levels - 1
+        var reference = state.root
+        var level = state.levels - 1
         while level > 0 {
             let page = try frames.resolve(reference, type: Layout.innerType, level: level)
             let (slot, rest) = try ChildShares(layout, page, level, frames).child(at: share)
-            path[level] = Step(reference: reference, slot: slot)
+            moved[level] = Step(reference: reference, slot: slot)
             (reference, share) = (Layout.child(page, at: slot), rest)
             level -= 1
         }
-        try take(layout, reference)
-        slot = max(0, min(count - 1, Int(min(max(0, share), 1) * Double(count))))
-        place = count > 0 ? .entry : .outside
-        return true
+        let page = try frames.resolve(reference, type: Layout.leafType, level: 0)
+        let slot = max(0, min(page.count - 1, Int(min(max(0, share), 1) * Double(page.count))))
+        // A leaf of byte keys may be empty: then take the next entry, or else the last.
+        if try arrive(layout, page, at: slot, levels: state.levels, forward: true) { return true }
+        return try goToEdge(layout, last: true)
     }
 
     private mutating func goToEdge<Layout: NodeLayout>(_ layout: Layout.Type, last: Bool) throws(StorageError) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        guard try start() else {
-            place = .outside
-            return false
-        }
-        try descend(layout, from: levels - 1, path[levels].reference, last: last)
-        return last ? try settleBackward() : try settleForward()
-    }
-
-    /// Reads the root; `path[levels]` gets the root's reference. Returns false if the tree is empty.
-    private mutating func start() throws(StorageError) -> Bool {
         let state = try snapshot.lookUp(tree, tree.keys)
-        changes = snapshot.state.pointee.changes
-        hasLeaf = false
-        levels = state.levels
-        slot = 0
-        count = 0
-        path[levels] = Step(reference: state.root, slot: 0)
-        return levels > 0
+        guard state.levels > 0 else { return end() }
+        let reference = try descend(layout, from: state.levels - 1, state.root, last: last)
+        let page = try frames.resolve(reference, type: Layout.leafType, level: 0)
+        return try arrive(layout, page, at: last ? page.count - 1 : 0, levels: state.levels, forward: !last)
     }
 
     /// Descends from a node to the first or last leaf below it.
     private mutating func descend<Layout: NodeLayout>(
         _ layout: Layout.Type, from start: Int, _ root: PageReference, last: Bool
-    ) throws(StorageError) {
-        hasLeaf = false
+    ) throws(StorageError) -> PageReference {
         var reference = root
         var level = start
         while level > 0 {
             let page = try frames.resolve(reference, type: Layout.innerType, level: level)
             let slot = last ? page.count - 1 : 0
-            path[level] = Step(reference: reference, slot: slot)
+            moved[level] = Step(reference: reference, slot: slot)
             reference = Layout.child(page, at: slot)
             level -= 1
         }
-        try take(layout, reference)
-        slot = last ? count - 1 : 0
+        return reference
     }
 
-    private mutating func take<Layout: NodeLayout>(_ layout: Layout.Type, _ reference: PageReference)
-        throws(StorageError)
-    {
-        let page = try frames.resolve(reference, type: Layout.leafType, level: 0)
-        memcpy(leaf, page.base, pageBytes)
-        count = Page(leaf).count
-        hasLeaf = true
+    /// Ends a move at an entry of the leaf to which `moved` leads or, if the slot is outside of it, at the nearest one of
+    /// other leaves.
+    @inline(__always)
+    private mutating func arrive<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ page: Page, at slot: Int, levels: Int, forward: Bool
+    ) throws(StorageError) -> Bool {
+        guard slot >= 0 && slot < page.count else { return try cross(layout, levels: levels, forward: forward) }
+        take(page, at: slot, levels: levels)
+        return true
     }
 
-    /// Moves to the neighbouring leaf. Returns false if there is none.
-    private mutating func step<Layout: NodeLayout>(_ layout: Layout.Type, forward: Bool) throws(StorageError) -> Bool {
+    /// Moves from the current leaf to the nearest one with entries. Returns false if there is none.
+    private mutating func leave<Layout: NodeLayout>(_ layout: Layout.Type, forward: Bool) throws(StorageError) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         try snapshot.requireOpen()
+        moved.update(from: path, count: levels)
+        return try cross(layout, levels: levels, forward: forward)
+    }
+
+    /// Ends a move at the nearest leaf with entries beside the one to which `moved` leads. Returns false if there is none.
+    private mutating func cross<Layout: NodeLayout>(_ layout: Layout.Type, levels: Int, forward: Bool)
+        throws(StorageError) -> Bool
+    {
         var level = 1
         while level < levels {
-            let page = try frames.resolve(path[level].reference, type: Layout.innerType, level: level)
-            let next = path[level].slot + (forward ? 1 : -1)
-            if next >= 0 && next < page.count {
-                path[level].slot = next
-                if level == 1 { readAhead.arrive(layout, at: next, of: page, forward: forward, frames) }
-                try descend(layout, from: level - 1, Layout.child(page, at: next), last: !forward)
+            let page = try frames.resolve(moved[level].reference, type: Layout.innerType, level: level)
+            let next = moved[level].slot + (forward ? 1 : -1)
+            guard next >= 0 && next < page.count else {
+                level += 1
+                continue
+            }
+            moved[level].slot = next
+            if level == 1 { readAhead.arrive(layout, at: next, of: page, forward: forward, frames) }
+            let reference = try descend(layout, from: level - 1, Layout.child(page, at: next), last: !forward)
+            let leaf = try frames.resolve(reference, type: Layout.leafType, level: 0)
+            if leaf.count > 0 {
+                take(leaf, at: forward ? 0 : leaf.count - 1, levels: levels)
                 if forward && level == 1 && next + 1 < page.count {
                     frames.prefetchPage(Layout.child(page, at: next + 1))
                 }
                 return true
             }
-            level += 1
+            level = 1
         }
+        return end()
+    }
+
+    /// Ends a move at an entry of the leaf to which `moved` leads.
+    @inline(__always)
+    private mutating func take(_ page: Page, at slot: Int, levels: Int) {
+        memcpy(leaf, page.base, pageBytes)
+        swap(&path, &moved)
+        self.levels = levels
+        self.slot = slot
+        count = page.count
+        changes = snapshot.state.pointee.changes
+        hasLeaf = true
+        place = .entry
+    }
+
+    /// Ends a move beyond the first or the last entry.
+    private mutating func end() -> Bool {
+        place = .outside
         return false
     }
 }

@@ -17,6 +17,8 @@ public final class _LeafScan {
     @exclusivity(unchecked) private var readAhead = ReadAhead()
     /// The current leaf, borrowed.
     @exclusivity(unchecked) private var leaf: Page?
+    /// The error that ended the scan: its path then leads to no leaf.
+    @exclusivity(unchecked) private var failure: StorageError?
     private let key: UnsafeMutableRawPointer
 
     private struct Step {
@@ -94,6 +96,7 @@ public final class _LeafScan {
     /// Ends the borrow of the current leaf and borrows the next one. Returns nil at the end.
     public func _advance() throws(StorageError) -> Leaf? {
         _end()
+        if let failure { throw failure }
         guard let reference = next else { return nil }
         entry = Epochs.enter()
         do throws(StorageError) {
@@ -104,6 +107,7 @@ public final class _LeafScan {
             }
         } catch {
             _end()
+            failure = error
             throw error
         }
     }

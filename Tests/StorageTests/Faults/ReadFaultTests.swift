@@ -153,6 +153,71 @@ import Testing
         }
     }
 
+    /// A step that failed has not moved the cursor: made again, it goes on where it was.
+    @Test(arguments: [KeyKind.integer, .bytes], [false, true]) func aFailedStepOfACursorIsMadeAgain(
+        keys: KeyKind, isBackward: Bool
+    ) throws {
+        let image = try Self.image.get()
+        let opened = try open(image)
+        let tree = keys == .integer ? opened.integers : opened.bytes
+        func position(_ cursor: borrowing Cursor) throws -> [UInt8] {
+            try keys == .integer
+                ? withUnsafeBytes(of: cursor.integerKey.bigEndian) { Array($0) } : cursor.key + cursor.value()
+        }
+        var healthy: [[UInt8]] = []
+        let snapshot = try opened.store.snapshot()
+        var cursor = try snapshot.cursor(in: tree)
+        var isThere = isBackward ? try cursor.last() : try cursor.first()
+        while isThere {
+            healthy.append(try position(cursor))
+            isThere = isBackward ? try cursor.previous() : try cursor.next()
+        }
+        #expect(healthy.count > 500)
+        // Each call that leaves a leaf fails at its first read, once.
+        var failures = 0
+        var met: [[UInt8]] = []
+        isThere = isBackward ? try cursor.last() : try cursor.first()
+        while isThere {
+            met.append(try position(cursor))
+            opened.disk.inject(.inputOutput, atCall: opened.disk.callCount)
+            if try meetsFault({ isThere = isBackward ? try cursor.previous() : try cursor.next() }) {
+                failures += 1
+                #expect(try position(cursor) == met.last)
+                opened.disk.clearFaults()
+                isThere = isBackward ? try cursor.previous() : try cursor.next()
+            }
+            opened.disk.clearFaults()
+        }
+        #expect(met == healthy)
+        #expect(failures > 20)
+        opened.disk.cutPower()
+    }
+
+    /// The same in a transaction, whose changes make the cursor search its key again.
+    @Test func aFailedSearchOfACursorIsMadeAgain() throws {
+        let opened = try open(try Self.image.get())
+        let tx = try opened.store.beginWrite()
+        var cursor = try tx.view.cursor(in: opened.integers)
+        #expect(try cursor.seek(900))
+        var failures = 0
+        for step in 1..<100 as Range<UInt64> {
+            try tx.put([1], for: 1, in: opened.integers)
+            if step % 7 == 0 { #expect(try tx.delete(900 + step * 3 - 3, in: opened.integers)) }
+            opened.disk.inject(.inputOutput, atCall: opened.disk.callCount)
+            if try meetsFault({ _ = try cursor.next() }) {
+                failures += 1
+                #expect(cursor.integerKey == 900 + step * 3 - 3)
+                opened.disk.clearFaults()
+                #expect(try cursor.next())
+            }
+            opened.disk.clearFaults()
+            #expect(cursor.integerKey == 900 + step * 3)
+        }
+        #expect(failures > 0)
+        tx.rollback()
+        opened.disk.cutPower()
+    }
+
     private static let changes:
         [(name: String, change: @Sendable (borrowing WriteTransaction, Tree, Tree) throws -> Void)] = [
             ("put", { tx, integers, _ in try tx.put([1], for: 905, in: integers) }),
