@@ -15,7 +15,7 @@
 
 enum { CALLS = 17 };
 static const char *const names[CALLS] = {
-    "pread", "pwrite", "open", "ftruncate", "fdatasync", "fsync", "flock", "posix_fallocate", "fstat",
+    "pread", "pwrite", "open", "ftruncate", "fdatasync", "fsync", "flock", "fallocate", "fstat",
     "stat", "lstat", "fchmod", "fchown", "readlink", "fcntl", "ioctl", "opendir"};
 static _Atomic long all, interrupted[CALLS];
 
@@ -50,7 +50,7 @@ CALL(3, int, ftruncate, -1, (int file, off_t size), (file, size))
 CALL(4, int, fdatasync, -1, (int file), (file))
 CALL(5, int, fsync, -1, (int file), (file))
 CALL(6, int, flock, -1, (int file, int kind), (file, kind))
-CALL(7, int, posix_fallocate, EINTR, (int file, off_t place, off_t count), (file, place, count))
+CALL(7, int, fallocate, -1, (int file, int mode, off_t place, off_t count), (file, mode, place, count))
 CALL(8, int, fstat, -1, (int file, struct stat *information), (file, information))
 CALL(9, int, stat, -1, (const char *path, struct stat *information), (path, information))
 CALL(10, int, lstat, -1, (const char *path, struct stat *information), (path, information))

@@ -62,6 +62,16 @@ int mako_share_blocks(int descriptor, int source) {
     return result;
 }
 
+int mako_allocate(int descriptor, int64_t start, int64_t count) {
+    int result;
+    // Not posix_fallocate, which libraries emulate: they write a zero into each block that reads as zero, over what
+    // another thread has written there meanwhile.
+    do result = fallocate(descriptor, 0, (off_t)start, (off_t)count);
+    while (result != 0 && errno == EINTR);
+    if (result == 0) return 0;
+    return errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL ? MAKO_NO_SUCH_ALLOCATION : -1;
+}
+
 int mako_open_direct(int descriptor) {
     // Open by the descriptor, because the path may lead to another file by now.
     char path[40];
@@ -73,6 +83,10 @@ int mako_open_direct(int descriptor) {
 }
 #else
 int mako_process_barrier(void) { return -1; }
+int mako_allocate(int descriptor, int64_t start, int64_t count) {
+    (void)descriptor, (void)start, (void)count;
+    return MAKO_NO_SUCH_ALLOCATION;
+}
 int mako_share_blocks(int descriptor, int source) {
     (void)descriptor, (void)source;
     return -1;

@@ -120,8 +120,11 @@ int mako_share_blocks(int descriptor, int source);
 /// Creates a file that shares the blocks of another one; fails if the name is taken. Returns 0 on success.
 int mako_clone(int source, const char *path);
 
-/// The result of the call below if the file system cannot allocate.
+/// The result of the calls below if the file system cannot allocate.
 #define MAKO_NO_SUCH_ALLOCATION -2
+
+/// Allocates space for a range of a file, on Linux; changes no byte of it. Returns 0 on success; -1 and errno otherwise.
+int mako_allocate(int descriptor, int64_t start, int64_t count);
 
 /// Extends a file to a size, with allocated space. Returns 0 on success or if it is that long already; -1 and errno
 /// otherwise.

@@ -134,20 +134,13 @@ final class POSIXFile: File, @unchecked Sendable {
             // Allocates behind the end only; holes before the end are not filled.
             _ = start
             let result = mako_extend(descriptor, Int64(end))
-            if result == 0 { return }
-            if result == MAKO_NO_SUCH_ALLOCATION { return try writeZeros(upTo: range.upperBound) }
-            throw FileError(operation: "allocate", path: path, code: errno)
         #else
-            let count = end - start
-            while true {
-                let code = posix_fallocate(descriptor, start, count)
-                if code == 0 { return }
-                if code == EINTR { continue }
-                // Some file systems lack the call, and some C libraries do not emulate it.
-                if code == EOPNOTSUPP || code == EINVAL { return try writeZeros(upTo: range.upperBound) }
-                throw FileError(operation: "allocate", path: path, code: code)
-            }
+            let result = mako_allocate(descriptor, Int64(start), Int64(end - start))
         #endif
+        if result == 0 { return }
+        // Only behind the end, because other threads may be writing before it.
+        if result == MAKO_NO_SUCH_ALLOCATION { return try writeZeros(upTo: range.upperBound) }
+        throw FileError(operation: "allocate", path: path, code: errno)
     }
 
     func sync() throws(FileError) {

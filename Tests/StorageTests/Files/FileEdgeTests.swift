@@ -1,3 +1,4 @@
+import CPlatform
 import Foundation
 import MakoTestSupport
 import Testing
@@ -91,6 +92,17 @@ import Testing
             #expect(throws: FileError(operation: "pins", path: directory + "/f", code: EBADF)) { _ = try file.pins() }
         }
     }
+
+    #if os(Linux)
+        /// Other libraries write zeros instead, over what another thread writes meanwhile.
+        @Test func allocatingWritesNothingWhereTheFileSystemCannotAllocate() throws {
+            let descriptor = open("/proc/self/comm", O_RDWR)
+            try #require(descriptor >= 0)
+            defer { close(descriptor) }
+            #expect(mako_allocate(descriptor, 0, 100) == MAKO_NO_SUCH_ALLOCATION)
+        }
+
+    #endif
 
     /// An incremental backup behaves as the file that it is written to, except for the places of pages.
     @Test func aPartOfABackupAppendsPages() throws {
