@@ -44,7 +44,9 @@ __attribute__((constructor)) static void mako_register_process_barrier(void) {
 }
 
 int mako_process_barrier(void) {
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0 ? 0 : -1;
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return 0;
+    // Without memory the kernel cannot issue that one; this one is slow and needs none.
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0 ? 0 : -1;
 }
 
 void mako_start_writing(int descriptor, int64_t offset, int64_t count) {

@@ -90,10 +90,15 @@ static inline void mako_pause(void) {
 #endif
 }
 
-/// Whether `mako_process_barrier` works here. Set before main begins; if it is 0, readers must use fences. With
-/// MAKO_NO_PROCESS_BARRIER in the environment it is 0 everywhere, for tests of that path.
+/// Whether `mako_process_barrier` works here. Set before main begins, and 0 after a barrier that failed; if it is 0, readers
+/// must use fences. With MAKO_NO_PROCESS_BARRIER in the environment it is 0 everywhere, for tests of that path.
 extern int mako_has_process_barrier;
-static inline int mako_process_barrier_works(void) { return mako_has_process_barrier; }
+static inline int mako_process_barrier_works(void) {
+    return __atomic_load_n(&mako_has_process_barrier, __ATOMIC_RELAXED);
+}
+static inline void mako_do_without_process_barrier(void) {
+    __atomic_store_n(&mako_has_process_barrier, 0, __ATOMIC_SEQ_CST);
+}
 
 /// Issues a full memory barrier on every running thread of the process. Returns 0 on success.
 int mako_process_barrier(void);

@@ -14,7 +14,7 @@ import Synchronization
 /// explores the steps in every order that x86 and arm64 allow. A change of a step must change the model too. Without
 /// the process barrier, as on Apple platforms, both sides use a fence: either the reader sees that the frame is
 /// unhooked, or the evictor sees the reader's epoch. `MAKO_NO_PROCESS_BARRIER=1` in the environment selects this path
-/// everywhere.
+/// everywhere, and so does a barrier that fails.
 enum Epochs {
     private static let current = Atomic<UInt64>(1)
     private static let registry = CellRegistry()
@@ -53,15 +53,23 @@ enum Epochs {
     /// Ends the current epoch. Frames unhooked before this call may be reused when `hasPassed` returns true for the
     /// returned value.
     static func retire() -> UInt64 {
-        if hasProcessBarrier {
-            // Model: processBarrier
-            _ = mako_process_barrier()
-        } else {
-            // Model: evictorFence
-            atomicMemoryFence(ordering: .sequentiallyConsistent)
-        }
+        // Model: processBarrier
+        if hasProcessBarrier && mako_process_barrier() != 0 { doWithoutProcessBarrier() }
+        // Model: evictorFence
+        if !hasProcessBarrier { atomicMemoryFence(ordering: .sequentiallyConsistent) }
         // Model: advance
         return current.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue
+    }
+
+    /// Makes readers use fences from now on, because the kernel refuses the barrier: a filter of system calls may be in
+    /// force since the process began.
+    ///
+    /// Readers that have announced an epoch just before have used no fence. The pause is by far longer than a processor
+    /// keeps a store from other processors.
+    @inline(never)
+    private static func doWithoutProcessBarrier() {
+        mako_do_without_process_barrier()
+        usleep(10_000)
     }
 
     /// Whether every operation that began in or before `epoch` has ended.
