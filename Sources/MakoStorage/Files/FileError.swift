@@ -43,6 +43,9 @@ public struct FileError: Error, Sendable, Hashable, Codable, CustomStringConvert
     /// Whether the file exists already.
     public var isExists: Bool { code == EEXIST }
 
+    /// Whether another program has locked the whole file.
+    var isBusy: Bool { code == EBUSY }
+
     /// Whether the path is a device, a pipe or a socket.
     var isOfNoFile: Bool { operation == "open" && code == ENXIO }
 

@@ -156,7 +156,8 @@ public protocol File: AnyObject, Sendable {
     /// - Parameter number: below 2^62.
     func pin(_ number: UInt64) throws(FileError) -> Bool
 
-    /// Returns the numbers that other handles of the file have pinned, in ascending order.
+    /// Returns the numbers that other handles of the file have pinned, in ascending order. Fails with `EBUSY` while
+    /// another program has a lock of the whole file, which may hide them.
     func pins() throws(FileError) -> [UInt64]
 
     /// Makes this file share all blocks of another file of the file system, until either is written. `false` if that is

@@ -231,9 +231,11 @@ final class POSIXFile: File, @unchecked Sendable {
             let result = mako_find_lock(descriptor, range.lowerBound, range.upperBound, &first, &last)
             if result == -1 { throw FileError(operation: "pins", path: path, code: errno) }
             guard result == 1 else { continue }
-            if last - first < Pins.longestRun {
-                for place in first...last { found.append(UInt64(place - Pins.start)) }
+            // It hides the locks below it, so that the pins are unknown.
+            guard last - first < Pins.longestRun else {
+                throw FileError(operation: "pins", path: path, code: EBUSY)
             }
+            for place in first...last { found.append(UInt64(place - Pins.start)) }
             if first > range.lowerBound { ranges.append(range.lowerBound...first - 1) }
             if last < range.upperBound { ranges.append(last + 1...range.upperBound) }
         }

@@ -70,7 +70,9 @@ struct Opening {
             last = chosen.last
             previous = chosen.previous
             let meta = chosen.last.meta
-            pins = try storage { () throws(FileError) in options.readOnly ? [] : try file.pins() }
+            do throws(FileError) { pins = options.readOnly ? [] : try file.pins() } catch {
+                throw error.isBusy ? .alreadyOpen(path: path) : StorageError(error)
+            }
             version = chosen.directory.trees.withUnsafeBufferPointer { trees in
                 Version(
                     commit: meta.commit, point: meta.point, trees: trees,

@@ -93,6 +93,42 @@ import Testing
         }
     }
 
+    /// A lock of the whole file may hide pins: they are unknown, and not none.
+    @Test func aLockOfTheWholeFileHidesNoPins() throws {
+        try withDirectory { directory in
+            let path = directory + "/f"
+            let file = try POSIXFileSystem().open(path, .create)
+            let reader = try POSIXFileSystem().open(path, .readOnly)
+            defer { for each in [file, reader] { each.close() } }
+            #expect(try reader.pin(7))
+            let other = open(path, O_RDWR)
+            // Locks of this kind end when the process closes any descriptor of the file.
+            var lock = flock()
+            lock.l_type = Int16(F_RDLCK)
+            lock.l_whence = Int16(SEEK_SET)
+            try #require(fcntl(other, F_SETLK, &lock) == 0)
+            #expect(throws: FileError(operation: "pins", path: path, code: EBUSY)) { _ = try file.pins() }
+            close(other)
+            #expect(try file.pins() == [7])
+        }
+    }
+
+    /// Then the pages that readers may see are unknown, too.
+    @Test func aStoreIsNotOpenedUnderALockOfTheWholeFile() throws {
+        try withDirectory { directory in
+            let path = directory + "/s.mako"
+            try Store(at: path).close()
+            let other = open(path, O_RDWR)
+            var lock = flock()
+            lock.l_type = Int16(F_RDLCK)
+            lock.l_whence = Int16(SEEK_SET)
+            try #require(fcntl(other, F_SETLK, &lock) == 0)
+            #expect(throws: StorageError.alreadyOpen(path: path)) { _ = try Store(at: path) }
+            close(other)
+            try Store(at: path).close()
+        }
+    }
+
     #if os(Linux)
         /// Other libraries write zeros instead, over what another thread writes meanwhile.
         @Test func allocatingWritesNothingWhereTheFileSystemCannotAllocate() throws {
