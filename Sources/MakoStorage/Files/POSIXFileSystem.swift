@@ -128,13 +128,19 @@ public struct POSIXFileSystem: FileSystem {
                 uninterrupted { readlink(path, base.assumingMemoryBound(to: CChar.self), buffer.count) }
             } ?? -1
         }
-        if count >= 0 { return String(decoding: bytes[..<count], as: UTF8.self) }
+        if count >= 0 {
+            // Repaired text would be the name of another file.
+            guard let target = String(validating: bytes[..<count], as: UTF8.self) else {
+                throw FileError(operation: "open", path: path, code: EILSEQ)
+            }
+            return target
+        }
         let code = errno
         if code == EINVAL || code == ENOENT || code == ENOTDIR { return nil }
         throw FileError(operation: "open", path: path, code: code)
     }
 
-    /// Returns the names in a directory, sorted.
+    /// Returns the names in a directory, sorted. Leaves out names that are not UTF-8, which no path can have.
     public func list(directory: String) throws(FileError) -> [String] {
         let stream = try openStream(directory)
         defer { closedir(stream) }
@@ -142,7 +148,7 @@ public struct POSIXFileSystem: FileSystem {
         while true {
             errno = 0
             guard let entry = readdir(stream) else { break }
-            let name = nameOf(entry)
+            guard let name = nameOf(entry) else { continue }
             if name != "." && name != ".." { names.append(name) }
         }
         // The end and an error differ only in errno.
@@ -213,10 +219,11 @@ private func closeDescriptor(_ descriptor: Int32) -> Int32 { close(descriptor) }
 
 private func renamePath(_ from: String, _ to: String) -> Int32 { rename(from, to) }
 
-private func nameOf(_ entry: UnsafeMutablePointer<dirent>) -> String {
+/// Returns the name of an entry; nil if it is not UTF-8.
+private func nameOf(_ entry: UnsafeMutablePointer<dirent>) -> String? {
     // Read the field in place, because the record is only as long as its name.
-    guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return "" }
-    return String(cString: (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self))
+    guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return nil }
+    return String(validatingCString: (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self))
 }
 
 /// An open directory of the operating system.

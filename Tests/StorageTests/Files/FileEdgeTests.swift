@@ -138,6 +138,23 @@ import Testing
             #expect(mako_allocate(descriptor, 0, 100) == MAKO_NO_SUCH_ALLOCATION)
         }
 
+        /// The name would be repaired to that of another file, which would be opened or created.
+        @Test func aLinkToANameThatIsNoTextIsRefused() throws {
+            try withDirectory { directory in
+                let path = directory + "/link"
+                let target = Array(directory.utf8CString.dropLast()) + [0x2f, CChar(bitPattern: 0xFF), 0]
+                try #require(symlink(target, path) == 0)
+                let created = open(target, O_CREAT | O_RDWR, 0o644)
+                try #require(created >= 0)
+                close(created)
+                #expect(throws: FileError(operation: "open", path: path, code: EILSEQ)) {
+                    _ = try POSIXFileSystem().target(of: path)
+                }
+                #expect(throws: StorageError.self) { _ = try Store(at: path) }
+                // No path has the other name, so it is not listed.
+                #expect(try POSIXFileSystem().list(directory: directory) == ["link"])
+            }
+        }
     #endif
 
     /// An incremental backup behaves as the file that it is written to, except for the places of pages.
