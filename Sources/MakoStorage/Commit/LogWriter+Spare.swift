@@ -36,6 +36,34 @@ extension LogWriter {
         Set(segments.map(\.path) + spare + foreign).subtracting([LogFile.sparePath(path)])
     }
 
+    /// Gives the last spare file the name of a segment, and opens it. Returns nil if there is none.
+    func reuseSpare(as target: String) throws(FileError) -> (any File)? {
+        while let old = spare.popLast() {
+            do throws(FileError) {
+                try UnfinishedFiles.whileUnfinished(target) { () throws(FileError) in
+                    try fileSystem.rename(old, to: target)
+                }
+            } catch {
+                // Another program has removed it.
+                if error.isNotFound { continue }
+                spare.append(old)
+                throw error
+            }
+            do throws(FileError) {
+                let file = try fileSystem.open(target, .readWrite)
+                // Set the access again, because an earlier version may have created the file, or the permissions of
+                // the database may have changed.
+                if let access = try fileAccess() { file.adopt(access) }
+                return file
+            } catch {
+                // It has the new name and stays a spare file, which the next segment takes.
+                spare.append(target)
+                throw error
+            }
+        }
+        return nil
+    }
+
     func create(_ path: String) throws(FileError) -> any File {
         let access = try fileAccess()
         return try UnfinishedFiles.whileUnfinished(path) { () throws(FileError) in

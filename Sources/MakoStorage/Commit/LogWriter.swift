@@ -176,28 +176,7 @@ final class LogWriter {
         while number < SegmentHeader.numberLimit, fileSystem.exists(LogFile.segmentPath(path, number)) { number += 1 }
         let target = LogFile.segmentPath(path, number)
         guard number < SegmentHeader.numberLimit else { throw .noNumberLeft(target) }
-        let file: any File
-        if let old = spare.popLast() {
-            try UnfinishedFiles.whileUnfinished(target) { () throws(FileError) in
-                try fileSystem.rename(old, to: target)
-            }
-            file = try fileSystem.open(target, .readWrite)
-            // Set the access again, because an earlier version may have created the file, or the permissions of the
-            // database may have changed.
-            if let access = try fileAccess() { file.adopt(access) }
-        } else {
-            file = try create(target)
-        }
-        let isWritten: Bool
-        do throws(FileError) {
-            isWritten = try file.size() >= UInt64(segmentBytes)
-            // A file of another process may have holes.
-            try file.allocate(0..<UInt64(segmentBytes))
-        } catch {
-            file.close()
-            try? fileSystem.remove(target)
-            throw error
-        }
+        let (file, isWritten) = try open(target)
         let header = SegmentHeader(
             database: database, number: number, salt: entropy.next(), previousEnd: position.lsn,
             chain: position.chain, segmentBytes: UInt64(segmentBytes))
@@ -215,6 +194,22 @@ final class LogWriter {
         let block = buffer.extend(by: SegmentHeader.blockBytes)
         memset(block, 0, SegmentHeader.blockBytes)
         header.write(to: block)
+    }
+
+    /// Opens the file of a new segment, with all its space. Returns whether it was written before.
+    private func open(_ target: String) throws(FileError) -> (file: any File, isWritten: Bool) {
+        let reused = try reuseSpare(as: target)
+        let file = if let reused { reused } else { try create(target) }
+        do throws(FileError) {
+            let isWritten = try file.size() >= UInt64(segmentBytes)
+            // A file of another process may have holes.
+            try file.allocate(0..<UInt64(segmentBytes))
+            return (file, isWritten)
+        } catch {
+            file.close()
+            try? fileSystem.remove(target)
+            throw error
+        }
     }
 
     /// Closes the group being collected as the last one of its segment.
@@ -461,7 +456,7 @@ final class LogWriter {
             if keepsArchive && archive.wants(end: min((segment.number + 1) * UInt64(segmentBytes), position.lsn)) {
                 archive.append(segment.number, segment.path)
             } else {
-                try fileSystem.remove(segment.path)
+                try removeIfThere(segment.path)
             }
             segments.removeFirst()
         }
@@ -473,9 +468,14 @@ final class LogWriter {
     private func removeSpare(_ others: [String]) throws(FileError) {
         spare += others
         while let file = spare.first {
-            try fileSystem.remove(file)
+            try removeIfThere(file)
             spare.removeFirst()
         }
+    }
+
+    /// Removes a file that is no longer needed; another program may have removed it.
+    private func removeIfThere(_ path: String) throws(FileError) {
+        do throws(FileError) { try fileSystem.remove(path) } catch { if !error.isNotFound { throw error } }
     }
 
     deinit {

@@ -56,6 +56,80 @@ import Testing
         #expect(try Store(at: "d/s.mako", options: options).read { try $0.count(of: tree) } == 100)
     }
 
+    /// A store with some segments of log, and the keys that it has.
+    private static func filled(_ files: any FileSystem, commits: Range<UInt64> = 0..<100) throws -> (Store, Tree) {
+        let store = try Store(at: "d/s.mako", options: options(files, segmentBytes: 32 << 10))
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        try fill(store, tree, commits)
+        return (store, tree)
+    }
+
+    private static func fill(_ store: Store, _ tree: Tree, _ commits: Range<UInt64>) throws {
+        for key in commits {
+            try store.write { try $0.put(ValueShape(bytes: 900).value(seed: key), for: key, in: tree) }
+        }
+    }
+
+    private static func logs(_ files: any FileSystem) throws -> [String] {
+        try files.list(directory: "d").filter { $0.hasPrefix("s.mako-wal-") }
+    }
+
+    /// Another program has removed the files of the log: the checkpoint at the end needs none of them.
+    @Test(arguments: ["close", "suspend"]) func aLogFileThatIsGoneIsNotMissedAtTheEnd(how: String) throws {
+        let disk = SimulatedDisk(seed: 1)
+        let (store, tree) = try Self.filled(disk)
+        for name in try Self.logs(disk) { try disk.remove("d/" + name) }
+        if how == "close" { try store.close() } else { try store.suspend() }
+        #expect(try Self.logs(disk).isEmpty)
+        let again = try Store(at: "d/s.mako", options: Self.options(disk))
+        #expect(try again.read { try $0.count(of: tree) } == 100)
+        #expect(try again.verify().isClean)
+        try again.close()
+    }
+
+    /// A file that was kept for the next segment and is gone is made anew.
+    @Test func aSpareFileThatIsGoneIsMadeAgain() throws {
+        let disk = SimulatedDisk(seed: 1)
+        let (store, tree) = try Self.filled(disk)
+        try store.checkpoint()
+        try store.checkpoint()
+        let spare = store.pipeline.lock.withLock { store.pipeline.log.spare }
+        #expect(!spare.isEmpty)
+        for path in spare { try disk.remove(path) }
+        try Self.fill(store, tree, 100..<200)
+        try store.close()
+        let again = try Store(at: "d/s.mako", options: Self.options(disk))
+        #expect(try again.read { try $0.count(of: tree) } == 200)
+        try again.close()
+        #expect(try Self.logs(disk).isEmpty)
+    }
+
+    /// A file that has the name of the next segment already, when it cannot be opened, stays a spare one.
+    @Test func noSpareFileIsLostWhenASegmentCannotBeOpened() throws {
+        let disk = SimulatedDisk(seed: 1)
+        let files = MeddledDisk(disk)
+        let (store, tree) = try Self.filled(files)
+        try store.checkpoint()
+        try store.checkpoint()
+        #expect(!store.pipeline.lock.withLock { store.pipeline.log.spare }.isEmpty)
+        files.meddle { (call, path, _) throws(FileError) in
+            guard call == .open, path.hasPrefix("d/s.mako-wal-") else { return }
+            throw FileError(operation: "open", path: path, code: 24)
+        }
+        var refused = 0
+        for key in 100..<200 as Range<UInt64> {
+            do { try Self.fill(store, tree, key..<key + 1) } catch StorageError.io { refused += 1 }
+        }
+        #expect(refused > 0)
+        files.meddle(nil)
+        try Self.fill(store, tree, 100..<200)
+        try store.close()
+        #expect(try Self.logs(disk).isEmpty)
+        let again = try Store(at: "d/s.mako", options: Self.options(disk))
+        #expect(try again.read { try $0.count(of: tree) } == 200)
+        try again.close()
+    }
+
     /// A file with a number that no segment gets, or the highest one, is not where the log goes on.
     @Test(arguments: ["1073741823", "1073741824", "99999999999999999999"])
     func filesOfOthersGiveNoNumbers(number: String) throws {
