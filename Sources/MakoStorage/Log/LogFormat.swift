@@ -197,6 +197,15 @@ extension SegmentHeader {
         }
     }
 
+    /// Whether a file that starts so has content that is neither a segment nor the zeros of one that was never written.
+    ///
+    /// - Parameter start: as many bytes as a header has, or all of a shorter file.
+    static func isForeign(_ start: [UInt8]) -> Bool {
+        guard start.contains(where: { $0 != 0 }) else { return false }
+        guard start.count == SegmentHeader.bytes else { return true }
+        return start.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self) } != SegmentHeader.magic
+    }
+
     /// Nil when the bytes are not those.
     init?(encoded bytes: [UInt8]) {
         let header = bytes.withUnsafeBytes { buffer in

@@ -140,15 +140,11 @@ struct LogReader {
         }
     }
 
-    /// Whether a file has content that is neither a segment nor the zeros of one that was never written: that of
-    /// another program, which is not removed, nor overwritten.
+    /// Whether a file is another program's, which is not removed, nor overwritten.
     private func isForeign(_ path: String) throws(StorageError) -> Bool {
         let file = try storage { () throws(FileError) in try fileSystem.open(path, .readOnly) }
         defer { file.close() }
-        let start = try read(file, count: SegmentHeader.bytes)
-        guard start.contains(where: { $0 != 0 }) else { return false }
-        guard start.count == SegmentHeader.bytes else { return true }
-        return start.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self) } != SegmentHeader.magic
+        return SegmentHeader.isForeign(try read(file, count: SegmentHeader.bytes))
     }
 
     /// Returns the database ids in the segment headers.

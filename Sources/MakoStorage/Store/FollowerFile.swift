@@ -183,24 +183,32 @@ package final class FollowerFile {
         if let segment, segment.number == run.header.number { return segment.file }
         closeSegment()
         let path = LogFile.segmentPath(path, run.header.number)
-        do throws(FileError) {
-            let access = try file?.access()?.forNewFile
-            let new = try options.files.open(path, .create, access: access)
-            do throws(FileError) {
-                if try new.bytes(from: 0, count: run.block.count) != run.block {
-                    try new.resize(to: 0)
-                    try new.resize(to: run.header.segmentBytes)
-                    try options.files.syncDirectory(FilePath.directory(of: path))
-                    // Last: what has its header is a segment.
-                    try writeBytes(new, run.block, count: run.block.count, at: 0)
-                }
-            } catch {
-                new.close()
-                throw error
-            }
-            segment = (run.header.number, new)
-            return new
-        } catch { throw StorageError(error) }
+        let new = try storage { () throws(FileError) in
+            try options.files.open(path, .create, access: try file?.access()?.forNewFile)
+        }
+        do throws(StorageError) {
+            let start = try storage { () throws(FileError) in try new.bytes(from: 0, count: run.block.count) }
+            if start != run.block { try begin(run, in: new, start) }
+        } catch {
+            new.close()
+            throw error
+        }
+        segment = (run.header.number, new)
+        return new
+    }
+
+    /// Makes a file the segment of frames.
+    private func begin(_ run: FrameRun, in new: any File, _ start: [UInt8]) throws(StorageError) {
+        guard !SegmentHeader.isForeign(Array(start.prefix(SegmentHeader.bytes))) else {
+            throw .logDamaged(path: path, reason: "\(new.path) is no log file, but has the name of one; move it away")
+        }
+        try storage { () throws(FileError) in
+            try new.resize(to: 0)
+            try new.resize(to: run.header.segmentBytes)
+            try options.files.syncDirectory(FilePath.directory(of: path))
+            // Last: what has its header is a segment.
+            try writeBytes(new, run.block, count: run.block.count, at: 0)
+        }
     }
 
     // MARK: Promotion

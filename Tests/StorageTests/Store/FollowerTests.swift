@@ -79,6 +79,34 @@ import Testing
         #expect(try reader.verify().isClean)
     }
 
+    // MARK: The file of a follower
+
+    /// A file of another program under the name of the next segment is not overwritten.
+    @Test func aFollowerLeavesFilesOfOthersAlone() throws {
+        let disk = SimulatedDisk()
+        let store = try writer(disk)
+        try put(store, 1)
+        try store.checkpointer.lock.withLock { () throws(StorageError) in try store.finish() }
+        let place = LogPlace(store.newest)
+        try store.markFollower(true)
+        store.abandon()
+        let file = try FollowerFile(at: Self.path, place: place, options: options(disk))
+        let (frames, end) = try file.promotion()
+        let header = try #require(SegmentHeader(encoded: frames.header))
+        let segment = LogFile.segmentPath(Self.path, header.number)
+        let verified = try #require(try file.verify([frames], from: place, to: end))
+        try disk.open(segment, .create).write(Array("a letter".utf8), at: 0)
+        do {
+            try file.append(verified)
+            Issue.record("it wrote over a file of another program")
+        } catch StorageError.logDamaged(Self.path, let reason) { #expect(reason.hasPrefix(segment)) }
+        #expect(disk.contents(of: segment) == Array("a letter".utf8))
+        try disk.remove(segment)
+        try file.append(verified)
+        #expect(file.place == end)
+        file.close()
+    }
+
     /// Commits longer than one read, and commits that end exactly at their segment's end.
     @Test func framesOfEveryLengthAreFollowed() throws {
         let disk = SimulatedDisk()
