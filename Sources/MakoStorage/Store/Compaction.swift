@@ -101,7 +101,9 @@ extension Store {
         to new: NewFile, replacing: Bool, _ encryption: Encryption?, _ progress: (CopyProgress) -> Void
     ) throws(StorageError) -> CopyReport {
         if encryption != nil && !Encryption.isAvailable { throw .encryptionUnavailable(path: new.path) }
-        let source = try capture(label: "copy")
+        guard let source = try capture(label: "copy") else {
+            return try latest.copy(to: new, replacing: replacing, encryption, progress)
+        }
         defer { source.snapshot.close() }
         let access = try storage { () throws(FileError) in try dataFile.file.access() }
         let target = try new.begin(access: access)

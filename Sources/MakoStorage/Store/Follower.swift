@@ -75,6 +75,8 @@ extension Store {
         try requireOpen()
         guard let follower else { return false }
         return try follower.lock.withLock { () throws(StorageError) in
+            // `close()` closes the successor under this lock, and must not miss one that is opened later.
+            try requireOpen()
             follower.empty(self)
             // Evict what a lowered budget could not evict during reads.
             frames.returnTable()
@@ -95,6 +97,9 @@ extension Store {
             }
         }
     }
+
+    /// The store that supplies new snapshots.
+    var latest: Store { follower?.successor ?? self }
 
     /// Returns a snapshot of the newest commit from the successor.
     func successorSnapshot() throws(StorageError) -> Snapshot {

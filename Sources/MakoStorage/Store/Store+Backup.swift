@@ -52,7 +52,9 @@ extension Store {
         }
         let new = try NewFile(at: path, on: options.withAttributes(fileSystem))
         try new.refuseExisting()
-        let source = try captureForBackup()
+        guard let source = try captureForBackup() else {
+            return try backup(to: path, on: fileSystem, sharesBlocks: sharesBlocks, progress: progress)
+        }
         defer { source.close() }
         var report = CopyReport(commitNumber: source.version.commit, bytes: 0)
         let access = try storage { () throws(FileError) in try dataFile.file.access() }
@@ -96,7 +98,9 @@ extension Store {
         if let next = follower?.successor { return try next.backup(to: path, since: point, progress: progress) }
         let new = try NewFile(at: path, on: options.files)
         try new.refuseExisting()
-        let source = try captureForBackup()
+        guard let source = try captureForBackup() else {
+            return try backup(to: path, since: point, progress: progress)
+        }
         defer { source.close() }
         try check(point, for: source)
         try checkHistory(of: point)
@@ -114,7 +118,7 @@ extension Store {
     ///
     /// - Returns: what the backup shows, and where the log goes on from it.
     func writeBackup(to file: any File, since base: BackupPoint?) throws(StorageError) -> (BackupPoint, LogPlace) {
-        let source = try captureForBackup()
+        guard let source = try captureForBackup() else { return try latest.writeBackup(to: file, since: base) }
         defer { source.close() }
         if let base {
             try check(base, for: source)
@@ -172,12 +176,13 @@ extension Store {
             chain: source.version.log.chain)
     }
 
-    /// Returns the latest commit, durable, with the bitmaps of its pages, which stay as long as the snapshot.
+    /// Returns the latest commit, durable, with the bitmaps of its pages, which stay as long as the snapshot; nil if a
+    /// refresh has handed over to another store meanwhile, to which the snapshot would belong.
     ///
     /// - Parameter label: the label of the snapshot in the statistics.
     func capture(label: String) throws(StorageError) -> (
         snapshot: Snapshot, version: Version, live: [[UInt64]]
-    ) {
+    )? {
         try requireOpen()
         let hasFailed = pipeline.hasFailed.load(ordering: .acquiring)
         if !options.readOnly && !hasFailed { try flush(.durable) }
@@ -185,7 +190,7 @@ extension Store {
         // published.
         return try checkpointer.lock.withLock { () throws(StorageError) in
             try versions.lock.withLock { () throws(StorageError) in
-                (try takeSnapshot(hasAge: false, label), versions.latest, versions.space.live)
+                try takeOwnSnapshot(label).map { ($0, versions.latest, versions.space.live) }
             }
         }
     }
@@ -213,7 +218,8 @@ extension Store {
         }
     }
 
-    fileprivate func captureForBackup() throws(StorageError) -> BackupSource {
+    /// As ``capture(label:)``.
+    fileprivate func captureForBackup() throws(StorageError) -> BackupSource? {
         try requireOpen()
         let hasFailed = pipeline.hasFailed.load(ordering: .acquiring)
         if !options.readOnly && !hasFailed { try flush(.durable) }
@@ -231,17 +237,19 @@ extension Store {
                 throw .invalidArgument("too many snapshots are open")
             }
             do throws(StorageError) {
-                return try versions.lock.withLock { () throws(StorageError) in
+                let source = try versions.lock.withLock { () throws(StorageError) -> BackupSource? in
+                    guard let snapshot = try takeOwnSnapshot("backup") else { return nil }
                     let live = versions.space.live
                     while pages.count < live.count { pages.append(live[pages.count]) }
                     for (region, words) in live.enumerated() {
                         for (index, word) in words.enumerated() { pages[region][index] |= word }
                     }
                     return BackupSource(
-                        snapshot: try takeSnapshot(hasAge: false, "backup"), version: versions.latest,
-                        live: live, pages: pages,
+                        snapshot: snapshot, version: versions.latest, live: live, pages: pages,
                         basis: last.meta.point, hold: hold)
                 }
+                if source == nil { hold.release() }
+                return source
             } catch {
                 hold.release()
                 throw error

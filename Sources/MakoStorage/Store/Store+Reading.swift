@@ -14,6 +14,13 @@ extension Store {
         return try claimSnapshot(hasAge: hasAge, label, isBorrowed: isBorrowed)
     }
 
+    /// Takes a snapshot for a copy. Returns nil if the newest commit is another store's, the successor of this one.
+    func takeOwnSnapshot(_ label: String) throws(StorageError) -> Snapshot? {
+        let snapshot = try takeSnapshot(hasAge: false, label)
+        // Released, not closed, where it is not: the close would wait for readers under the caller's locks.
+        return snapshot.store.toOpaque() == Unmanaged.passUnretained(self).toOpaque() ? snapshot : nil
+    }
+
     /// Takes a snapshot, of a suspended store too once its version is published again.
     @inline(__always)
     func claimSnapshot(hasAge: Bool, _ label: String?, isBorrowed: Bool = false) throws(StorageError) -> Snapshot {

@@ -214,8 +214,7 @@ public final class Store: @unchecked Sendable {
             dataFile.closeFiles()
         }
         if let follower {
-            let next = follower.successor
-            try next?.close()
+            try follower.lock.withLock { () throws(StorageError) in try follower.successor?.close() }
         }
         guard clean, !options.readOnly, !pipeline.hasFailed.load(ordering: .acquiring) else { return }
         try checkpointer.lock.withLock { () throws(StorageError) in try finish(keepsArchive: true) }

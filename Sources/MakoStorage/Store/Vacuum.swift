@@ -142,7 +142,7 @@ final class Vacuum {
     /// Finds the pages to move.
     private func search(_ store: Store) throws(StorageError) {
         // The snapshot keeps writers from reusing the pages that are examined.
-        let source = try store.capture(label: "vacuum")
+        guard let source = try store.capture(label: "vacuum") else { throw .closed(path: store.path) }
         defer { source.snapshot.close() }
         let live = source.live
         var round = Round()

@@ -79,6 +79,40 @@ import Testing
         #expect(try reader.verify().isClean)
     }
 
+    /// A refresh that opens the file again, between the beginning of a copy and its snapshot, changes what is copied: all
+    /// of the copy is of one commit.
+    @Test(arguments: ["backup", "copy"]) func aCopyBesideARefreshIsOfOneCommit(kind: String) throws {
+        let disk = SimulatedDisk()
+        let files = MeddledDisk(disk)
+        let writer = try writer(disk)
+        for key in 0..<50 as Range<UInt64> { try put(writer, key) }
+        try writer.checkpoint()
+        let reader = try reader(files)
+        nonisolated(unsafe) var isDone = false
+        files.meddle { (call, _, _) throws(FileError) in
+            guard call == .list, !isDone else { return }
+            isDone = true
+            do {
+                for round in 1...3 as ClosedRange<UInt64> {
+                    for key in 0..<50 as Range<UInt64> { try self.put(writer, round * 100 + key, bytes: 900) }
+                    try writer.checkpoint()
+                }
+                #expect(try reader.refresh())
+                #expect(reader.follower?.successor != nil)
+            } catch { Issue.record(error) }
+        }
+        let report = kind == "backup" ? try reader.backup(to: "d/copy.mako") : try reader.copy(to: "d/copy.mako")
+        #expect(isDone)
+        files.meddle(nil)
+        #expect(report.commitNumber == writer.newest.commit)
+        let copy = try Store(at: "d/copy.mako", options: options(disk))
+        #expect(copy.newest.commit == report.commitNumber || kind == "copy")
+        #expect(try content(copy) == content(writer))
+        #expect(try copy.verify().isClean)
+        try copy.close()
+        try reader.close()
+    }
+
     // MARK: The file of a follower
 
     /// A file of another program under the name of the next segment is not overwritten.
