@@ -264,7 +264,35 @@ static void mako_count_fork(void) {
     mako_set_thread_cell(0);
 }
 
-__attribute__((constructor)) static void mako_watch_forks(void) { (void)pthread_atfork(0, 0, mako_count_fork); }
+#define MAKO_FORK_LOCKS 16
+static pthread_mutex_t *mako_fork_locks[MAKO_FORK_LOCKS];
+static int mako_fork_lock_count = 0;
+static pthread_mutex_t mako_fork_list = PTHREAD_MUTEX_INITIALIZER;
+
+void mako_hold_during_forks(pthread_mutex_t *mutex) {
+    pthread_mutex_lock(&mako_fork_list);
+    if (mako_fork_lock_count < MAKO_FORK_LOCKS) mako_fork_locks[mako_fork_lock_count++] = mutex;
+    pthread_mutex_unlock(&mako_fork_list);
+}
+
+static void mako_begin_fork(void) {
+    pthread_mutex_lock(&mako_fork_list);
+    for (int i = 0; i < mako_fork_lock_count; i++) pthread_mutex_lock(mako_fork_locks[i]);
+}
+
+static void mako_end_fork(void) {
+    for (int i = mako_fork_lock_count; i-- > 0;) pthread_mutex_unlock(mako_fork_locks[i]);
+    pthread_mutex_unlock(&mako_fork_list);
+}
+
+static void mako_begin_child(void) {
+    mako_end_fork();
+    mako_count_fork();
+}
+
+__attribute__((constructor)) static void mako_watch_forks(void) {
+    (void)pthread_atfork(mako_begin_fork, mako_end_fork, mako_begin_child);
+}
 
 void mako_forget(void *memory, uint64_t count) {
     memset(memory, 0, count);

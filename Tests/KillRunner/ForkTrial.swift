@@ -45,6 +45,7 @@ struct ForkTrial {
         guard try snapshot.get(1, in: tree) == [1] else { throw Referee.Failure(description: "the parent reads anew") }
         snapshot.close()
         try readerOfTheParent(parent, tree)
+        try threadsThatBegin(parent, tree)
         try ForkTrial.child("commits a transaction of before") {
             try ForkTrial.refused(path) { try transaction.commitKeepingLock(durability: nil, isShown: true) }
         }
@@ -150,6 +151,29 @@ struct ForkTrial {
             // Waits for readers that began before.
             view.close()
             try store.close()
+        }
+    }
+
+    /// Threads of the parent that are in the middle of their first call do not keep the child from its own.
+    private func threadsThatBegin(_ parent: Store, _ tree: Tree) throws {
+        for _ in 0..<40 {
+            let group = DispatchGroup()
+            for _ in 0..<16 {
+                group.enter()
+                Thread.detachNewThread {
+                    do { _ = try parent.read { view in try view.get(1, in: tree) } } catch {}
+                    group.leave()
+                }
+            }
+            defer { group.wait() }
+            try ForkTrial.child("begins beside threads that begin") {
+                let store = try Store.inMemory()
+                let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+                guard try store.read({ view in try view.count(of: tree) }) == 0 else {
+                    throw Referee.Failure(description: "a new tree has entries")
+                }
+                try store.close()
+            }
         }
     }
 

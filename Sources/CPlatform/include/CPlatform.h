@@ -159,6 +159,10 @@ void mako_unlock_bytes(int descriptor, int64_t place, int64_t count);
 extern uint32_t mako_forks;
 static inline uint32_t mako_process_generation(void) { return __atomic_load_n(&mako_forks, __ATOMIC_RELAXED); }
 
+/// Makes each fork wait for a mutex of the whole process, so that the child finds it free and what it guards complete. No
+/// other lock may be acquired under it.
+void mako_hold_during_forks(pthread_mutex_t *mutex);
+
 /// The result of the call below if the file system has neither an exclusive rename nor hard links.
 #define MAKO_NO_SUCH_RENAMING -2
 

@@ -10,6 +10,14 @@ package final class Lock: @unchecked Sendable {
         pthread_mutex_init(mutex, nil)
     }
 
+    /// Creates a lock of the whole process, which a fork waits for: the child, which has one thread, would wait forever
+    /// for one that another thread held. No other lock may be acquired under it.
+    static func forProcess() -> Lock {
+        let lock = Lock()
+        mako_hold_during_forks(lock.mutex)
+        return lock
+    }
+
     deinit {
         pthread_mutex_destroy(mutex)
         mutex.deinitialize(count: 1)

@@ -125,7 +125,7 @@ struct EpochCell: ~Copyable {
 
 /// All cells of the process. A cell outlives its thread and is reused by a later one.
 private final class CellRegistry: @unchecked Sendable {
-    private let lock = Lock()
+    private let lock = Lock.forProcess()
     private var cells: [UnsafeMutablePointer<EpochCell>] = []
     private let key = ThreadExitKey { pointer in
         // The parameter's type is inferred, because only some platforms declare it as never null.

@@ -115,7 +115,7 @@ final class FrameChunks: @unchecked Sendable {
 /// One chunk of a closed store, which the next store of this process with the same huge-page setting reuses. The system
 /// may reclaim its memory when memory is short. Otherwise it still has old pages.
 private enum IdleChunk {
-    private static let lock = Lock()
+    private static let lock = Lock.forProcess()
     private nonisolated(unsafe) static var idle: (start: UnsafeMutableRawPointer, hasHugePages: Bool)?
 
     static func take(_ wantsHugePages: Bool) -> UnsafeMutableRawPointer? {

@@ -174,7 +174,7 @@ extension StorageError {
 /// file is made again. No file system call is made under the lock: running renames are counted, and the removal waits
 /// for them.
 package enum UnfinishedFiles {
-    private static let lock = Lock()
+    private static let lock = Lock.forProcess()
     /// Signalled by each call that ends after `removeAtEnd` has begun.
     private static let callEnded = ConditionVariable()
     // Guarded by `lock`.
