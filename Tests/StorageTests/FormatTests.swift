@@ -258,12 +258,12 @@ struct FormatTests {
     }
 
     @Test func overflowDescriptor() throws {
-        let overflow = Overflow(firstPage: 5, firstWriteID: 6, length: 7000, stored: 4000, isCompressed: true)
+        let overflow = Overflow(firstPage: 50, firstWriteID: 6, length: 7000, stored: 4000, isCompressed: true)
         try FormatTests.withPage { memory in
             overflow.write(to: try #require(memory.baseAddress))
             FormatTests.check(
                 try FormatTests.fields("Overflow values"), UnsafeRawBufferPointer(memory),
-                ["page": 5, "write id": 6, "length": 7000, "stored": 4000 | 1 << 31])
+                ["page": 50, "write id": 6, "length": 7000, "stored": 4000 | 1 << 31])
         }
     }
 

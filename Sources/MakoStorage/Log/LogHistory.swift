@@ -31,7 +31,7 @@ extension LogReader {
     ) throws(StorageError) -> (hasCommit: Bool, hasChain: Bool) {
         let base = segment.header.start
         let block = UInt64(SegmentHeader.blockBytes)
-        var (lsn, chain) = (max(segment.header.previousEnd, base + block), segment.header.chain)
+        var (lsn, chain) = (base + block, segment.header.chain)
         var hasCommit = false
         while chain != wanted {
             var next: LogFrame?

@@ -11,6 +11,13 @@ extension SpaceMap {
 
     static func reservedBits(region: Int) -> UInt64 { 1 << UInt64(reserved(region: region)) - 1 }
 
+    /// Whether a run has neither fixed pages nor bitmaps, which are at the start of each region.
+    static func canBeAllocated(_ first: UInt64, count: Int) -> Bool {
+        let region = region(of: first)
+        return bit(of: first) >= reserved(region: region)
+            && SpaceMap.region(of: first + UInt64(max(1, count) - 1)) == region
+    }
+
     /// Returns the bitmap of a region in which only the fixed pages are in use.
     static func emptyBitmap(region: Int) -> [UInt64] {
         var words = [UInt64](repeating: 0, count: wordsPerRegion)

@@ -129,7 +129,9 @@ extension Store {
         throws(StorageError) -> Store
     {
         let segmentBytes = Int(dataFile.header.segmentBytes)
-        let commit = version.treeCount == 0 ? version.commit : max(1, version.commit) - 1
+        // `fill` commits once, unless there is nothing to copy.
+        let isEmpty = version.treeCount == 0 && version.nextTreeID == 1
+        let commit = isEmpty ? version.commit : max(1, version.commit) - 1
         try DataFile.create(
             target.file, segmentBytes: segmentBytes, commit: commit, encryption: encryption, entropy: options.entropy)
         var own = options.withoutEvents
@@ -167,8 +169,11 @@ extension Store {
             }
             try loader.finish()
         }
-        // The numbers of dropped trees are not reused.
-        transaction.writer.nextTreeID = max(transaction.writer.nextTreeID, version.nextTreeID)
+        // The numbers of dropped trees are not reused. The log has none of them, so that the commit is a checkpoint.
+        if transaction.writer.nextTreeID < version.nextTreeID {
+            transaction.writer.nextTreeID = version.nextTreeID
+            transaction.writer.stopRecording()
+        }
         try transaction.commit(durability: .ordered)
         progress(CopyProgress(done: done, total: total))
     }

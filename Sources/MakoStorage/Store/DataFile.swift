@@ -310,9 +310,13 @@ final class DataFile {
         generation != Forks.generation
     }
 
+    /// Waits for the header's writes of other threads: a call that began before may raise the ceiling of serials or change
+    /// the key.
     func closeFiles() {
-        directory?.close()
-        file.close()
+        lock.withLock {
+            directory?.close()
+            file.close()
+        }
     }
 
     /// Rewrites the damaged copies of a meta, one after the other.

@@ -45,7 +45,8 @@ struct Overflow: Hashable {
         isCompressed = word & Overflow.compressedBit != 0
         isList = word & Overflow.listBit != 0
         guard length <= Limits.valueBytes, stored <= length, firstPage < pageNumberLimit, firstWriteID < counterLimit,
-            isCompressed || stored == length, length == 0 || stored > 0
+            isCompressed || stored == length, length == 0 || stored > 0,
+            SpaceMap.canBeAllocated(firstPage, count: pageCount)
         else { return nil }
     }
 

@@ -5,6 +5,19 @@ import Testing
 
 /// The map of free pages by itself, over several regions, against a plain list of extents in use.
 @Suite struct SpaceMapTests {
+    /// The descriptor of a value in a crafted file may name pages that no value has: freeing them would give them away.
+    @Test func valuesHaveNoFixedPages() {
+        let (first, region) = (UInt64(SpaceMap.reserved(region: 0)), UInt64(SpaceMap.pagesPerRegion))
+        let bitmaps = UInt64(SpaceMap.bitmapCopies)
+        for page in [0, 1, 5, first - 1, region, region + bitmaps - 1] {
+            #expect(!SpaceMap.canBeAllocated(page, count: 1), "\(page)")
+        }
+        for page in [first, region - 1, region + bitmaps] {
+            #expect(SpaceMap.canBeAllocated(page, count: 1), "\(page)")
+        }
+        #expect(SpaceMap.canBeAllocated(region - 2, count: 2) && !SpaceMap.canBeAllocated(region - 2, count: 3))
+    }
+
     /// Extents in use, by their first page; every result of the map is compared with them.
     private struct Holder {
         let space = SpaceMap()

@@ -140,6 +140,38 @@ import Testing
         #expect(try content(BackupTests.path, on: disk) == before)
     }
 
+    /// A handle of a dropped tree leads to no later tree, also after all trees were dropped.
+    @Test func numbersOfDroppedTreesAreNotUsedAgainAfterCompaction() throws {
+        let disk = SimulatedDisk()
+        var store = try Store(at: BackupTests.path, options: options(on: disk))
+        let dropped = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        try store.write { try $0.dropTree(dropped) }
+        let commit = try store.snapshot().commitNumber
+        try store.close()
+        #expect(try Store.compact(at: BackupTests.path, options: options(on: disk)).commitNumber == commit)
+        store = try Store(at: BackupTests.path, options: options(on: disk))
+        #expect(try store.snapshot().commitNumber == commit)
+        let new = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        #expect(new.id > dropped.id)
+        #expect(throws: StorageError.self) { try store.read { try $0.count(of: dropped) } }
+        try store.close()
+    }
+
+    /// The header of a segment in a crafted file names an end of the log that no log has.
+    @Test func aForgedEndOfTheLogIsNoTrap() throws {
+        let disk = SimulatedDisk()
+        let store = try sample(on: disk, entries: 100)
+        try store.backup(to: "d/base.mako")
+        try store.write { _ = try $0.createTree(named: "later", keys: .integer) }
+        let path = LogFile.segmentPath(BackupTests.path, store.pipeline.log.newestSegment)
+        let file = try disk.open(path, .readWrite)
+        var header = try #require(SegmentHeader(encoded: try readBytes(file, count: SegmentHeader.bytes, at: 0)))
+        header.previousEnd = .max
+        try file.write(header.encoded, at: 0)
+        try store.backup(to: "d/part", since: BackupPoint(of: "d/base.mako", fileSystem: disk))
+        try store.close()
+    }
+
     /// A crash while the log is removed leaves a part of it, which the database knows for its own. The rewritten one would not.
     @Test func restsOfTheLogDoNotOutliveTheRewriting() throws {
         let disk = SimulatedDisk()
