@@ -351,11 +351,7 @@ final class PendingMembers: Sendable {
         /// Whether the object left the owner, so that it no longer refers to it.
         let hasLeft: Bool
     }
-    private struct State {
-        var entries: [ObjectIdentifier: Entry] = [:]
-        var next = 0
-    }
-    private let state = Guarded(State())
+    private let state = Guarded<(entries: [ObjectIdentifier: Entry], next: Int)>(([:], 0))
 
     func add(_ object: any ObjectEntity, hasLeft: Bool = false) {
         state.withLock { state in
