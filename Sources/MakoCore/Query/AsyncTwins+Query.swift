@@ -254,6 +254,11 @@ extension HierarchyQuery {
         try await away { (receiver) throws(MakoError) in try receiver.exists() }
     }
 
+    /// The async form of `isEmpty()`. Runs on a thread outside Swift's cooperative pool.
+    public func isEmpty() async throws(MakoError) -> Bool {
+        try await !exists()
+    }
+
     /// The async form of `delete()`. Runs on a thread outside Swift's cooperative pool.
     @discardableResult
     public func delete() async throws(MakoError) -> Int {

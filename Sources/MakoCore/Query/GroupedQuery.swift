@@ -191,6 +191,9 @@ public struct GroupedQuery<T: Entity>: Sendable {
         return copy
     }
 
+    /// Returns at most this many groups after skipping others: a page of a longer result.
+    public func limit(_ count: Int, offset: Int) -> GroupedQuery { limit(count).offset(offset) }
+
     /// Returns a row for each group: the grouping values, followed by the selected columns.
     ///
     /// - Throws: `MakoError.query` for an invalid query, before any row is read.

@@ -52,8 +52,17 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         _ keyPath: KeyPath<Row<T>, Column<V>>, _ direction: SortDirection = .ascending
     ) -> HierarchyQuery { HierarchyQuery(query.orderBy(keyPath, direction)) }
 
+    /// Sorts by several properties, ascending: among equals of the first the next one counts, and so on.
+    public func orderBy<V, W, each Next>(
+        _ first: KeyPath<Row<T>, Column<V>>, _ second: KeyPath<Row<T>, Column<W>>,
+        _ next: repeat KeyPath<Row<T>, Column<each Next>>
+    ) -> HierarchyQuery { HierarchyQuery(query.orderBy(first, second, repeat each next)) }
+
     /// Limits the number of objects.
     public func limit(_ count: Int) -> HierarchyQuery { HierarchyQuery(query.limit(count)) }
+
+    /// Returns at most this many objects after skipping others: a page of a longer result.
+    public func limit(_ count: Int, offset: Int) -> HierarchyQuery { limit(count).offset(offset) }
 
     /// Skips objects at the beginning.
     public func offset(_ count: Int) -> HierarchyQuery { HierarchyQuery(query.offset(count)) }
@@ -130,6 +139,10 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
             return false
         }
     }
+
+    // async: awaits
+    /// Whether there is no object; stops at the first one that is found.
+    public func isEmpty() throws(MakoError) -> Bool { try !exists() }
 
     // async: writes
     /// Deletes the objects, with the delete rules of their relationships, and returns their number.

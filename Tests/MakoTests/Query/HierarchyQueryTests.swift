@@ -18,6 +18,7 @@ import Testing
     }
 
     /// Every third is of each class; names repeat.
+    @discardableResult
     private func fill(_ count: Int) throws -> [Vehicle] {
         let made = (0..<count).map { number -> Vehicle in
             let vehicle = number % 3 == 0 ? Vehicle() : number % 3 == 1 ? Car() : SportsCar()
@@ -70,6 +71,19 @@ import Testing
         #expect(try query.orderBy(\.wheels).first()?.wheels == 0)
         #expect(try query.where(\.plate == "P5").one() is SportsCar)
         #expect(throws: MakoError.self) { try query.one() }
+    }
+
+    /// The forms that ``Query`` has.
+    @Test func severalOrdersAndAPageInOneCall() throws {
+        try fill(60)
+        let query = db.query(Vehicle.self).includingSubclasses()
+        let all = try query.orderBy(\.name).orderBy(\.wheels).fetch().map { "\($0.name) \($0.wheels)" }
+        #expect(try query.orderBy(\.name, \.wheels).fetch().map { "\($0.name) \($0.wheels)" } == all)
+        let page = try query.orderBy(\.name, \.wheels).limit(7, offset: 50).fetch()
+        #expect(page.map { "\($0.name) \($0.wheels)" } == Array(all[50..<57]))
+        #expect(throws: MakoError.self) { try query.limit(7, offset: -1).fetch() }
+        #expect(try !query.isEmpty() && query.limit(7, offset: 60).isEmpty())
+        #expect(try query.where(\.name == "v99").isEmpty())
     }
 
     @Test func relationsAreFollowed() throws {

@@ -228,6 +228,14 @@ import Testing
         #expect(try await query.explain(analyzing: true).contains(" examined, "))
     }
 
+    @Test func aPageOfGroupsIsALimitWithAnOffset() throws {
+        let db = try makeDatabase()
+        try db.save([3, 1, 2, 3, 1].map { Person(name: nil, age: $0) })
+        let groups = db.query(Person.self).group(by: \.age).select(.count)
+        #expect(try groups.limit(2, offset: 1).fetch().rows == Array(groups.fetch().rows[1...2]))
+        #expect(throws: MakoError.self) { try groups.limit(-1, offset: 1).fetch() }
+    }
+
     @Test func distinctValues() throws {
         let db = try makeDatabase()
         try db.save([3, 1, 2, 3, 1].map { Person(name: $0 == 2 ? nil : "n\($0)", age: $0) })
