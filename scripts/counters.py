@@ -5,6 +5,7 @@
     scripts/counters.py voice [PATH...] words that docs and comments avoid, most frequent files first
     scripts/counters.py sizes FOLDER    lines of files and functions, largest first
     scripts/counters.py undocumented FOLDER   public declarations without a doc comment
+    scripts/counters.py public          public declarations of each module, and those without a doc comment
     scripts/counters.py check           every limit of Tests/Limits.txt; exit status 1 when one is exceeded
 
 A limit may only shrink: `check` also fails when a count is more than a tenth below its limit, so that the limit follows.
@@ -295,6 +296,13 @@ def main(arguments):
         print(f"{sum(per_file.values())} words to avoid: {words}")
         for path, count in per_file.most_common(15):
             print(f"{count:5d} {path}")
+        return 0
+    if what == "public":
+        for name in sorted(os.listdir(os.path.join(ROOT, "Sources"))):
+            folder = f"Sources/{name}"
+            count = sum(1 for text in swift_files(folder).values() for line in text.split("\n") if PUBLIC.match(line))
+            if count:
+                print(f"{count:5d} public declarations of {name}, {len(undocumented(folder))} without a doc comment")
         return 0
     if what == "undocumented" and len(rest) == 1:
         print("\n".join(undocumented(rest[0])))

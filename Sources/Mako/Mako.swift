@@ -46,7 +46,7 @@ public macro Entity(
     partial: Bool = false, ignoringSuperclass: Bool = false
 ) = #externalMacro(module: "MakoMacros", type: "EntityMacro")
 
-/// Makes a class an entity whose properties are observable, as by SwiftUI; see ``ObservableEntity``.
+/// Makes a class an entity whose properties are observable, as by SwiftUI; see `ObservableEntity`.
 ///
 /// ```swift
 /// @Entity(observable: true) final class Gauge {

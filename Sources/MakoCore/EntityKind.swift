@@ -1,4 +1,4 @@
-/// Distinguishes structs from classes in overloads; see ``Entity/_$Kind``.
+/// Distinguishes structs from classes in overloads.
 public enum EntityKind {
     /// The kind of structs.
     public enum Value {}

@@ -44,7 +44,7 @@ import Testing
     /// The pages of the documentation, and the file that compiles the examples of each.
     private static let articles: [String: String] = {
         var articles: [String: String] = [:]
-        for name in ["Backups", "Encryption", "Operating", "OtherProcesses", "Snapshots", "Transactions"] {
+        for name in ["Backups", "EncryptedFiles", "Operating", "OtherProcesses", "Snapshots", "Transactions"] {
             articles["MakoStorage/MakoStorage.docc/\(name).md"] = "StorageTests/ArticleExampleTests.swift"
         }
         for (name, source) in [

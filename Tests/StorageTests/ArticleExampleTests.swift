@@ -51,7 +51,7 @@ private func watched() -> MakoStorage.StoreOptions {
 #endif
 
 private func encrypted(_ bytes: [UInt8]) throws -> (Store, MakoStorage.StoreOptions) {
-    // EXAMPLE Encryption.md
+    // EXAMPLE EncryptedFiles.md
     var options = StoreOptions()
     options.encryption = .key(bytes)  // 32 random bytes, out of the system's key store
     let store = try Store(at: "events.mako", options: options)
@@ -62,7 +62,7 @@ private func encrypted(_ bytes: [UInt8]) throws -> (Store, MakoStorage.StoreOpti
 private func underOtherKeys(
     _ plain: Store, _ options: MakoStorage.StoreOptions, _ bytes: [UInt8], _ newBytes: [UInt8]
 ) throws {
-    // EXAMPLE Encryption.md
+    // EXAMPLE EncryptedFiles.md
     try plain.copy(to: "events-2.mako", encryption: .key(bytes))
     try Store.compact(at: "events.mako", options: options, encryption: .key(newBytes))
     // EXAMPLE ends

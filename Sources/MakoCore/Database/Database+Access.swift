@@ -17,6 +17,7 @@ extension Database {
     /// - Parameters:
     ///   - durability: the durability of the commit; nil: that of the database.
     ///   - onRollback: called with the error after the rollback, before the error is rethrown.
+    ///   - body: runs with the transaction.
     /// - Returns: the result of the closure.
     @discardableResult
     public func transaction<R>(

@@ -165,6 +165,9 @@ public final class Database: MadeElsewhere, Sendable {
     /// ```
     ///
     /// - Parameter name: a name without a directory; the file is `name.mako`.
+    /// - Parameter mode: whether a sandbox takes the changes instead of the file.
+    /// - Parameter entities: the types to bind at once; others are bound at their first use.
+    /// - Parameter options: durability, memory, encryption and the like.
     /// - Throws: `MakoError.invalidArgument` for a name that is not a file name; otherwise as
     ///   ``init(at:mode:entities:options:)``.
     public convenience init(

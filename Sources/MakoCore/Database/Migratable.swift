@@ -81,6 +81,7 @@ public struct Migration {
     ///
     /// - Parameter value: called for each object. If it throws, the error names the object and the migration is rolled
     ///   back.
+    /// - Parameter name: the new property.
     public mutating func add<Value: StorableValue>(
         _ name: String, _ value: @escaping (MigrationRow) throws -> Value
     ) {
@@ -97,6 +98,7 @@ public struct Migration {
     ///
     /// - Parameter value: called for each object. If it throws, or a stored value is not an `Old`, the error names the
     ///   object and the migration is rolled back.
+    /// - Parameter name: the property, by its name at this step.
     public mutating func transform<Old: StorableValue, New: StorableValue>(
         _ name: String, _ value: @escaping (Old) throws -> New
     ) {
@@ -138,6 +140,7 @@ public struct Migration {
     ///
     /// - Parameter values: returns the properties of the new object, by their names at this step. Omitted properties
     ///   get their defaults. Without a closure both tables use the same property names.
+    /// - Parameter table: the other table.
     public mutating func merge(
         from table: String, _ values: ((MigrationRow) throws -> [String: any ConditionValue])? = nil
     ) {
@@ -158,6 +161,7 @@ public struct Migration {
     /// - Parameters:
     ///   - linking: a property of this entity, new at this step, that refers to the first created object.
     ///   - rows: returns the properties of each new object, by their names in its type.
+    ///   - type: the entity of the new objects.
     public mutating func split<Other: Entity>(
         into type: Other.Type, linking: String? = nil,
         _ rows: @escaping (MigrationRow) throws -> [[String: any ConditionValue]]

@@ -77,7 +77,7 @@ public final class EntityModel: @unchecked Sendable {
     ///   - raisesEvents: whether watchers are notified of changes.
     ///   - database: the name under which ``Database/register(_:as:)`` registers the database of its objects; nil: the
     ///     current one.
-    ///   - hasStamps: whether the type sets timestamps, see ``Entity/_$stamp(isNew:at:)-(_,_)``.
+    ///   - hasStamps: whether the type sets timestamps, see `@Entity(stamps:)`.
     ///   - isPartial: whether it shows some columns of another model's table.
     ///   - isObservable: whether the type is an ``ObservableEntity``.
     ///   - superclass: the superclass's model, for a class whose superclass is an entity. Its key is inherited.

@@ -22,6 +22,7 @@ extension ObjectState {
     /// Decodes the pending ones of some properties and clears their pending bits.
     ///
     /// - Parameter body: receives the properties to decode, and the borrowed row.
+    /// - Parameter properties: a bit for each property.
     @inlinable @inline(__always)
     public mutating func decode(_ properties: UInt64, _ body: (UInt64, RowReader) -> Void) {
         if isPending(properties) { decodePending(properties, body) }

@@ -32,6 +32,8 @@ extension Entity {
     ///
     /// - Parameter withValues: whether changes have the values before and after, see ``ObjectChange/changes``.
     ///   Transactions then keep an image of each row that they change until the change is delivered.
+    /// - Parameter database: the database; nil: the current one of the type.
+    /// - Parameter kinds: the kinds of changes; none: all.
     /// - Throws: `MakoError.noDatabase` without a database argument and without a current database.
     public static func changes(
         _ kinds: ChangeKind..., withValues: Bool = false, in database: Database? = nil
@@ -51,6 +53,9 @@ extension Entity {
     ///   - withValues: whether changes have the values before and after, see ``ObjectChange/changes``. Transactions
     ///     then keep an image of each row that they change until the change is delivered.
     ///   - queue: the queue that calls the handler; nil: the committing thread, after the transaction.
+    ///   - handler: called with each change.
+    ///   - kinds: the kinds of changes; none: all.
+    ///   - database: the database; nil: the current one of the type.
     /// - Throws: `MakoError.noDatabase` without a database argument and without a current database.
     public static func onChange(
         _ kinds: ChangeKind..., withValues: Bool = false, in database: Database? = nil, on queue: DispatchQueue? = nil,
@@ -117,6 +122,7 @@ extension ObjectEntity {
     ///     uncommitted changes.
     ///   - withValues: whether changes have the values before and after, see ``ObjectChange/changes``.
     ///   - queue: the queue that calls the handler; nil: the committing thread, after the transaction.
+    ///   - handler: called with each change.
     /// - Throws: `MakoError.notFound` for an object that was never committed.
     public func onChange(
         refreshing: Bool = false, withValues: Bool = false, on queue: DispatchQueue? = nil,
@@ -172,6 +178,7 @@ extension Database {
     ///   - withValues: whether changes have the values before and after. Transactions then keep an image of each row
     ///     that they change, of all entities, until the change is delivered.
     ///   - queue: the queue that calls the handler; nil: the committing thread, after the transaction.
+    ///   - handler: called with each change.
     public func onInsert(
         withValues: Bool = false, on queue: DispatchQueue? = nil,
         _ handler: @escaping @Sendable (DatabaseChange) -> Void
@@ -195,6 +202,7 @@ extension Database {
     ///   - withValues: whether changes have the values before and after. Transactions then keep an image of each row
     ///     that they change, of all entities, until the change is delivered.
     ///   - queue: the queue that calls the handler; nil: the committing thread, after the transaction.
+    ///   - handler: called with each change.
     public func onUpdate(
         withValues: Bool = false, on queue: DispatchQueue? = nil,
         _ handler: @escaping @Sendable (DatabaseChange) -> Void
@@ -214,6 +222,7 @@ extension Database {
     ///   - withValues: whether changes have the values before and after. Transactions then keep an image of each row
     ///     that they change, of all entities, until the change is delivered.
     ///   - queue: the queue that calls the handler; nil: the committing thread, after the transaction.
+    ///   - handler: called with each change.
     public func onDelete(
         withValues: Bool = false, on queue: DispatchQueue? = nil,
         _ handler: @escaping @Sendable (DatabaseChange) -> Void

@@ -1,7 +1,7 @@
 import Foundation
 import MakoRecords
 
-/// An expression of an object's own properties, for ``Update/set(_:to:)-(_,Arithmetic<T,V>)``: `\.age + 1`,
+/// An expression of an object's own properties, for ``Update/set(_:to:)``: `\.age + 1`,
 /// `\.price * \.amount`.
 public struct Arithmetic<Root: Entity, V>: Sendable {
     /// The expression, or the error that the call that runs the update throws.

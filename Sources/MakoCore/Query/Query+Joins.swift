@@ -49,6 +49,7 @@ extension Query {
     ///   - kind: whether the result has objects without a joined object.
     ///   - name: the name for the properties of the joined entity, where it is joined twice; the default is the
     ///     entity's name.
+    ///   - type: the joined entity.
     public func joinTo<J: Entity>(
         _ type: J.Type, left: String, target: String = "id", _ kind: JoinKind = .left, as name: String? = nil
     ) -> Query {

@@ -23,7 +23,7 @@ extension Query {
     /// observed. More than 65,536 changed rows between two differences are not recorded one by one: every object that
     /// stays is then read again and counts as updated.
     ///
-    /// - Throws: the iterator throws what ``fetch()-(())`` would throw, and ends.
+    /// - Throws: the iterator throws what ``fetch()`` would throw, and ends.
     public func observe() -> LiveResults<T> {
         do throws(MakoError) {
             return LiveResults(on(try target()), nil)

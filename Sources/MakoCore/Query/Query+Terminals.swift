@@ -175,7 +175,7 @@ extension Query {
     ///
     /// - Parameters:
     ///   - terminal: the terminal to plan for.
-    ///   - analyzing: whether the query runs once to measure each operator: ``PlanExplanation/analysis``.
+    ///   - analyzing: whether the query runs once to measure each operator: `PlanExplanation.analysis`.
     /// - Throws: `MakoError.query` for an invalid condition; `.cancelled`.
     /// - Complexity: that of planning; with `analyzing`, that of ``fetch()``.
     public func explanation(

@@ -95,7 +95,7 @@ public struct ResultRow: Sendable, Hashable {
     }
 
     /// Returns the row as a value of a `Decodable` type, each of whose properties reads the column of its name; see
-    /// ``RawResults/rows(as:)-(V.Type)``.
+    /// ``RawResults/rows(as:)``.
     ///
     /// - Throws: `MakoError.columnMissing` for a property without a column; `.columnMismatch` as for a single value.
     public func decoded<V: Decodable>(as type: V.Type) throws(MakoError) -> V {

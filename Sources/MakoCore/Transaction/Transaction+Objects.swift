@@ -2,7 +2,7 @@ import MakoRecords
 
 // The acts of the database on the transaction itself: `tx.save(ada)` is `db.save(ada)` inside of `db.transaction { tx in … }`.
 extension Transaction {
-    /// Stores an object, new or changed, with the objects it refers to; as ``Database/save(_:)-(T)``.
+    /// Stores an object, new or changed, with the objects it refers to; as ``Database/save(_:)``.
     ///
     /// - Throws: `MakoError.transactionEnded` outside of the closure of the transaction; else what the database's call throws.
     @discardableResult

@@ -25,6 +25,8 @@ extension Store {
     /// ```
     ///
     /// - Parameter encryption: the encryption of the copy; nil for an unencrypted copy.
+    /// - Parameter path: the new file, which must not exist.
+    /// - Parameter progress: called from time to time.
     @discardableResult
     public func copy(
         to path: String, encryption: Encryption?, progress: (CopyProgress) -> Void = { _ in }
@@ -73,6 +75,8 @@ extension Store {
     /// - Parameters:
     ///   - options: the options to open the old file with.
     ///   - encryption: the new encryption; nil for an unencrypted database.
+    ///   - progress: called from time to time.
+    ///   - path: the database.
     @discardableResult
     public static func compact(
         at path: String, options: StoreOptions = .init(), encryption: Encryption?,

@@ -16,6 +16,7 @@ extension Store {
     /// - Parameters:
     ///   - durability: the durability of this commit; nil for that of the store.
     ///   - timeout: the longest time to wait for other writers; nil for ``StoreOptions/writerTimeout``.
+    ///   - body: runs with the transaction, on another thread.
     /// - Returns: the result of `body`.
     /// - Throws: `CancellationError` if the task was cancelled before the transaction began,
     ///   ``StorageError/writerTimeout(seconds:)`` after a timeout, the errors of `body`, and those of the commit. The

@@ -149,6 +149,7 @@ public final class Store: @unchecked Sendable {
     /// - Parameters:
     ///   - durability: the durability of this commit; nil for that of the store.
     ///   - timeout: the longest time to wait for other writers; nil for ``StoreOptions/writerTimeout``.
+    ///   - body: runs with the transaction.
     /// - Returns: the result of `body`.
     /// - Throws: the errors of ``beginWrite(timeout:)``, of `body`, and of the commit.
     public func write<R>(

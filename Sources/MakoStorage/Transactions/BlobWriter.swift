@@ -63,6 +63,8 @@ extension WriteTransaction {
     ///
     /// - Parameter body: appends the value's bytes. It may read the transaction; its changes to the transaction
     ///   persist.
+    /// - Parameter tree: the tree, whose keys are of this kind.
+    /// - Parameter key: the key of the value.
     /// - Throws: ``StorageError``, and the errors of `body`.
     /// - Complexity: linear in the bytes.
     public func putBlob(for key: UInt64, in tree: Tree, _ body: (inout BlobWriter) throws -> Void) throws {

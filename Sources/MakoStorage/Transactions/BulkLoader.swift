@@ -35,6 +35,7 @@ public struct BulkLoader: ~Copyable {
     /// Appends an entry to a tree with byte keys.
     ///
     /// - Parameter key: the key, at most 900 bytes.
+    /// - Parameter value: the value, of any length.
     /// - Throws: ``StorageError/keyTooLong(bytes:limit:)``, and the errors of
     ///   ``append(_:for:)-(UnsafeRawBufferPointer,UInt64)``.
     /// - Complexity: constant.
@@ -165,6 +166,7 @@ extension WriteTransaction {
     ///
     /// - Parameter body: appends the entries. If it throws, the entries that it has appended stay in the transaction; a
     ///   rollback, also to an earlier savepoint, removes them.
+    /// - Parameter tree: the tree, which must be empty.
     /// - Returns: the number of appended entries.
     /// - Throws: the errors of ``BulkLoader/append(_:for:)-(UnsafeRawBufferPointer,UInt64)``, and those of `body`.
     /// - Complexity: linear in the entries.

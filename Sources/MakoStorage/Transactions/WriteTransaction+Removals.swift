@@ -127,6 +127,7 @@ extension WriteTransaction {
     /// - Parameters:
     ///   - lower: the lower bound, included. It need not exist, and may exceed the length limit of keys.
     ///   - upper: the upper bound, excluded; nil for the end of the tree.
+    ///   - tree: a tree with byte keys.
     /// - Returns: the number of removed entries.
     /// - Complexity: as ``deleteRange(_:in:)``.
     public func deleteRange(from lower: [UInt8], to upper: [UInt8]? = nil, in tree: Tree) throws(StorageError) -> UInt64
