@@ -89,8 +89,8 @@ final class Soak: @unchecked Sendable {
         case ">": running = Unit(number: UInt64(content) ?? running.number)
         case "=":
             let layer = running.layer
-            if let totals = RandomTotals(line: content) {
-                lock.withLock { totals[layer, default: RandomTotals()].add(totals) }
+            if let found = RandomTotals(line: content) {
+                lock.withLock { totals[layer, default: RandomTotals()].add(found) }
             }
             printProgress()
         case "!": fail(running, String(content))
