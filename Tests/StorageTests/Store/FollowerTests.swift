@@ -133,7 +133,10 @@ import Testing
         do {
             try file.append(verified)
             Issue.record("it wrote over a file of another program")
-        } catch StorageError.logDamaged(Self.path, let reason) { #expect(reason.hasPrefix(segment)) }
+        } catch {
+            guard case .logDamaged(let path, let reason) = error else { throw error }
+            #expect(path == Self.path && reason.hasPrefix(segment))
+        }
         #expect(disk.contents(of: segment) == Array("a letter".utf8))
         try disk.remove(segment)
         try file.append(verified)
