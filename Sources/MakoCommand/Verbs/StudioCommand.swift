@@ -75,7 +75,8 @@ extension StudioDatabase {
             throw Failure("there is no file \(path)", .noInput)
         }
         let file = try isWritable ? DatabaseFile(writing: path, access) : DatabaseFile(reading: path, access)
-        let encryption = try access.encryption()
+        // A passphrase in the environment may be meant for other databases.
+        let encryption = file.store.isEncrypted ? try access.encryption() : nil
         self.init(file, isWritable: isWritable, encryption: encryption)
     }
 }

@@ -37,6 +37,17 @@ import Testing
         }
     }
 
+    #if Encryption
+        @Test func aPassphraseOfOtherDatabasesEncryptsNoPlainOne() throws {
+            let program = try BuiltProgram()
+            #expect(try program.run(["shell", "a.mako"], input: "CREATE TABLE t (a TEXT);\n").status == 0)
+            let line = #"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"schema"}}"#
+            let environment = ["MAKO_PASSPHRASE": "of other databases"]
+            let answer = try program.run(["mcp", "a.mako"], input: line + "\n", environment: environment).output
+            #expect(answer.contains(#"\"encrypted\":false"#), "\(answer)")
+        }
+    #endif
+
     @Test func anEmptyDatabaseHasASchema() throws {
         try withSession { session in
             let answer = session.answer("{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"schema\"}}")
