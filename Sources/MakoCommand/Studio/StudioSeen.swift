@@ -34,12 +34,13 @@ extension StudioDatabase {
             for handle in catalogue.handles {
                 counts.append((handle.schema.name, .number(try handle.count(in: view))))
             }
-            // Records beyond these are not read: every table may have changed.
             let missed = Int(clamping: new.commit &- seen.commit)
-            let history = try StudioHistory(view, catalogue, newest: min(missed, StudioHistory.searched))
+            let history = try StudioHistory(view, catalogue, newest: min(missed, StudioHistory.searched) + 1)
             let records = history.records.filter { $0.number > seen.commit }
+            // Without an earlier record, some after it may be deleted, or were not read: every table may have changed.
+            let isWhole = history.records.count > records.count
             let tables =
-                history.isKept && missed <= StudioHistory.searched
+                isWhole
                 ? try keys(records, history, view) : catalogue.tables.map { ($0.name, .null) }
             let event = JSONValue.object([
                 ("commit", .number(new.commit)), ("date", records.last.map(StudioHistory.date) ?? .null),

@@ -88,6 +88,22 @@ import Testing
         #expect(StudioAdvice.unqualified(written, "Person") == expected)
     }
 
+    /// A page that missed more commits than the history keeps must read every table again.
+    @Test(arguments: [(1, true), (2, true), (3, false), (20, false)])
+    func anEventNamesTheKeysThatTheHistoryHas(_ missed: Int, _ isKnown: Bool) throws {
+        try withDatabase(Self.people) { database in
+            try database.file.store.write { tx in
+                try HistoryWriter(SystemEntropy()).begin(HistoryLimits(transactions: 3), date: 0, in: tx)
+            }
+            for age in 0..<5 { try run(database, "UPDATE Person SET age = \(age) WHERE id = 2") }
+            let seen = database.seen(nil)
+            for age in 0..<missed { try run(database, "UPDATE Person SET age = \(age + 9) WHERE id = 1") }
+            let event = try #require(database.event(since: seen)?.json)
+            #expect(event.contains("\"tables\":{\"Person\":[") == isKnown, "\(event)")
+            #expect(event.contains("\"tables\":{\"Person\":null}") == !isKnown, "\(event)")
+        }
+    }
+
     @Test(arguments: ["0", "1", "100000", "18446744073709551615"])
     func countsOfPagesEndAtTheEndOfTheFile(_ first: String) throws {
         try withDatabase(Self.people) { database in
