@@ -49,8 +49,11 @@
             }
         }
 
+        /// The time for one answer, in seconds: beyond the limits of the two runs that a measured plan takes.
+        private static let timeout = 60.0
+
         private static func serving(_ address: some SocketAddress, _ place: Place) async -> HTTPServer {
-            let server = HTTPServer(address: address, logger: .disabled)
+            let server = HTTPServer(address: address, timeout: timeout, logger: .disabled)
             await server.appendRoute("*") { request in
                 guard let studio = place.studio.withLock({ $0 }) else {
                     return HTTPResponse(statusCode: .serviceUnavailable)

@@ -93,13 +93,15 @@ extension StudioQuestion {
                 let plan = try select.explanation(catalogue, view: view)
                 let advice = StudioAdvice(catalogue, view).missingIndexes(of: plan)
                 guard runs else { return answer(plan, advice) }
-                // Measuring reads all rows and cannot be cancelled: only a statement within the limits is measured.
+                // Measuring holds all rows: only a statement within the limits is measured.
                 if try rows(of: .select(select), view, catalogue, cancellation).isCut {
                     throw StudioRefusal(
                         "The statement has too many rows to be measured here.",
                         advice: "Add a LIMIT, or measure it with mako explain --analyze.")
                 }
-                return answer(try select.analysis(catalogue, view: view).plan, advice)
+                return try database.limited(optional("id")) { cancellation in
+                    answer(try select.analysis(catalogue, view: view, cancellation: cancellation).plan, advice)
+                }
             }
         }
     }

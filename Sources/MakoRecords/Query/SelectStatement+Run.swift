@@ -37,12 +37,14 @@ extension SelectStatement {
 
     /// Runs the statement once, discards its rows, and returns what each operator did.
     ///
-    /// - Throws: `tableNotFound`, or `syntax` pointing into the text.
+    /// - Parameter cancellation: ends the run within a thousand rows.
+    /// - Throws: `tableNotFound`, or `syntax` pointing into the text; `cancelled`.
     package func analysis(
-        _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
+        _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
+        cancellation: Cancellation? = nil
     ) throws(RecordError) -> PlanAnalysis {
         try followingTree(isDeep) { () throws(RecordError) in
-            try planned(catalogue, parameters, named, view).analysis(in: view, RunMeasure())
+            try planned(catalogue, parameters, named, view).ended(by: cancellation).analysis(in: view, RunMeasure())
         }
     }
 

@@ -42,7 +42,12 @@ import Testing
         let rows = try statement.run(all.fixture.catalogue, view: view, cancellation: cancellation).rows
         #expect(try rows == statement.run(all.fixture.catalogue, view: view).rows)
         #expect(!rows.isEmpty)
+        let analysis = try statement.analysis(all.fixture.catalogue, view: view, cancellation: cancellation)
+        #expect(analysis.rows == rows.count)
         cancellation.cancel()
+        #expect(throws: RecordError.cancelled) {
+            try statement.analysis(all.fixture.catalogue, view: view, cancellation: cancellation)
+        }
         #expect(throws: RecordError.cancelled) {
             try statement.run(all.fixture.catalogue, view: view, cancellation: cancellation)
         }
