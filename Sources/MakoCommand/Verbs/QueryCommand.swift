@@ -118,7 +118,7 @@ struct QueryCommand: Verb {
             }
             try rows.give(in: view, rows: 256, bytes: 64 << 10) { batch in
                 for row in batch { printer.row(Array(row)) }
-                return true
+                return !Terminal.hasFailed
             }
             printer.finish()
             if format == .table, Terminal.isTerminal(.output) {
