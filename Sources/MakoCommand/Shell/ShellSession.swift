@@ -140,6 +140,7 @@ final class ShellSession {
     }
 
     private func answer(_ statement: Statement, _ cancellation: Cancellation) throws {
+        if case .select = statement, transaction.open == nil { return try stream(statement, cancellation) }
         let start = ContinuousClock.now
         let outcome: StatementOutcome
         do {
@@ -167,6 +168,27 @@ final class ShellSession {
         }
         printer.finish()
         if showsTime { output("\(DisplayText.count(rows.rows.count, "row"))\(timing)\n") }
+    }
+
+    /// Writes the rows of a query as they are found, so that a large result is not held in memory.
+    private func stream(_ statement: Statement, _ cancellation: Cancellation) throws {
+        let start = ContinuousClock.now
+        try database.read { view, catalogue in
+            let planned = try statement.planned(catalogue, view: view)
+            var printer = RowPrinter(columns: planned.columns, format: format, width: width(), output: output)
+            try planned.give(in: view, cancellation: cancellation, rows: 256, bytes: 64 << 10) {
+                (batch) throws(RecordError) in
+                for row in batch {
+                    if cancellation.isCancelled { throw .cancelled }
+                    printer.row(Array(row))
+                }
+                return !Terminal.hasFailed
+            }
+            printer.finish()
+            guard mode == .interactive else { return }
+            let duration = DisplayText.duration(ContinuousClock.now - start)
+            output("\(DisplayText.count(printer.rows, "row")), \(duration)\n")
+        }
     }
 
     private func explain(_ statement: Statement, _ cancellation: Cancellation) throws {
