@@ -11,9 +11,21 @@ enum Key: Equatable {
 /// Decodes terminal input to keys: UTF-8 characters, and the escape sequences of arrow keys.
 struct KeyDecoder {
     /// Reads the next byte; `nil` at the end of the input.
-    let readByte: () -> UInt8?
+    private let read: () -> UInt8?
+    /// Reads a byte that is there or comes at once; `nil` after the key Escape alone.
+    private let readSoon: () -> UInt8?
+    /// A byte that was read and belongs to the next key.
+    private var pending: UInt8?
 
-    func next() -> Key {
+    /// - Parameter readSoon: by default as `read`.
+    init(read: @escaping () -> UInt8?, readSoon: (() -> UInt8?)? = nil) {
+        self.read = read
+        self.readSoon = readSoon ?? read
+    }
+
+    private mutating func readByte() -> UInt8? { pending.take() ?? read() }
+
+    mutating func next() -> Key {
         guard let byte = readByte() else { return .endOfInput }
         switch byte {
         case 13, 10: return .enter
@@ -27,23 +39,25 @@ struct KeyDecoder {
         }
     }
 
-    private func escapeSequence() -> Key {
-        guard let second = readByte() else { return .endOfInput }
+    private mutating func escapeSequence() -> Key {
+        guard let second = readSoon() else { return .escape }
         switch second {
         case UInt8(ascii: "b"): return .wordLeft
         case UInt8(ascii: "f"): return .wordRight
         case UInt8(ascii: "["), UInt8(ascii: "O"): break
-        default: return .escape
+        default:
+            pending = second
+            return .escape
         }
         var parameters: [UInt8] = []
-        while let byte = readByte() {
+        while let byte = readSoon() {
             guard byte >= 0x40 else {
                 parameters.append(byte)
                 continue
             }
             return named(byte, parameters)
         }
-        return .endOfInput
+        return .escape
     }
 
     private func named(_ final: UInt8, _ parameters: [UInt8]) -> Key {
@@ -67,7 +81,7 @@ struct KeyDecoder {
         }
     }
 
-    private func multibyte(_ first: UInt8) -> Key {
+    private mutating func multibyte(_ first: UInt8) -> Key {
         let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1
         var bytes = [first]
         while bytes.count < length, let byte = readByte() { bytes.append(byte) }

@@ -46,7 +46,7 @@ final class LineReader {
     }
 
     private func edit(prompt: String) -> Input {
-        let keys = KeyDecoder(readByte: Terminal.readByte)
+        var keys = KeyDecoder(read: Terminal.readByte, readSoon: Terminal.readByteSoon)
         var editor = LineEditor(history: history.lines, completions: completions)
         while true {
             Terminal.draw(LineDrawing.draw(editor, prompt: prompt, width: Terminal.width ?? 80))

@@ -74,6 +74,12 @@ enum Terminal {
         }
     }
 
+    /// Reads the next byte of a sequence that a key sends at once; `nil` when none comes within 50 milliseconds.
+    static func readByteSoon() -> UInt8? {
+        var input = pollfd(fd: 0, events: Int16(POLLIN), revents: 0)
+        return poll(&input, 1, 50) > 0 ? readByte() : nil
+    }
+
     private static let lock = Lock()
     nonisolated(unsafe) private static var saved: termios?
 

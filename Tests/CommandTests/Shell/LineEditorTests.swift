@@ -78,12 +78,26 @@ import Testing
 
     @Test func bytesBecomeKeys() {
         var bytes: [UInt8] = Array("aé\r\t\u{1B}[A\u{1B}[1;5C\u{1B}[3~\u{1B}OH\u{1}\u{7F}".utf8)
-        let decoder = KeyDecoder { bytes.isEmpty ? nil : bytes.removeFirst() }
+        var decoder = KeyDecoder(read: { bytes.isEmpty ? nil : bytes.removeFirst() })
         let expected: [Key] = [
             .character("a"), .character("é"), .enter, .tab, .up, .wordRight, .delete, .home, .control("a"), .backspace,
             .endOfInput,
         ]
         for key in expected { #expect(decoder.next() == key) }
+    }
+
+    @Test func theEscapeKeyIsAKeyAndSoIsTheNext() {
+        var bytes: [UInt8] = Array("\u{1B}\u{1B}x\u{1B}".utf8)
+        func read() -> UInt8? { bytes.isEmpty ? nil : bytes.removeFirst() }
+        var decoder = KeyDecoder(read: read)
+        for key in [.escape, .escape, .character("x"), .escape, .endOfInput] as [Key] {
+            #expect(decoder.next() == key)
+        }
+        // Nothing follows at once: the key is there before the next one is pressed.
+        bytes = Array("\u{1B}b".utf8)
+        var alone = KeyDecoder(read: read, readSoon: { nil })
+        #expect(alone.next() == .escape)
+        #expect(alone.next() == .character("b"))
     }
 
     @Test func drawingShowsTheEndOfALongLine() {
