@@ -48,7 +48,11 @@ package struct StudioGuard: Sendable {
         }.joined()
     }
 
-    private var hosts: [String] { ["127.0.0.1:\(port)", "localhost:\(port)", "[::1]:\(port)"] }
+    /// Browsers leave out the port 80, in `Origin` too.
+    private var hosts: [String] {
+        let names = ["127.0.0.1", "localhost", "[::1]"]
+        return names.map { "\($0):\(port)" } + (port == 80 ? names : [])
+    }
 
     /// Returns why a request is refused, whatever its cookie; nil for an allowed request.
     package func refusal(of request: Request) -> String? {

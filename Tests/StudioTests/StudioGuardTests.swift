@@ -24,6 +24,14 @@ import Testing
         }
     }
 
+    @Test func browsersLeaveOutThePort80() {
+        let access = StudioGuard(port: 80)
+        for host in ["127.0.0.1", "localhost:80", "[::1]"] {
+            #expect(access.refusal(of: request(host: host, origin: "http://\(host)")) == nil)
+        }
+        #expect(access.refusal(of: request(host: "example.com")) != nil)
+    }
+
     @Test func otherSitesAreRefused() {
         for site in ["cross-site", "same-site", "?"] { #expect(access.refusal(of: request(site: site)) != nil) }
         for origin in ["http://localhost:4000", "https://127.0.0.1:4000", "null", ""] {
