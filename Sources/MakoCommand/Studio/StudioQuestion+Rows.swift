@@ -59,11 +59,11 @@ extension StudioQuestion {
 
     private func page(ofKeys keys: [RowKey], _ table: StudioTable, _ view: Snapshot) throws -> JSONValue {
         let limit = try limit()
-        var first = 0
+        var (first, last) = (0, keys.count)
         if let after = try place("after") { first = min(after, keys.count) + 1 }
-        if let before = try place("before") { first = max(0, before - limit) }
+        if let before = try place("before") { (first, last) = (max(0, before - limit), min(before, keys.count)) }
         first = min(first, keys.count)
-        let last = min(first + limit, keys.count)
+        last = max(first, min(first + limit, last))
         var page = StudioPage(isStart: first == 0, isEnd: last == keys.count)
         let pinned = comparison(table)
         for index in first..<last {
