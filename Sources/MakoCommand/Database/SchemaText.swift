@@ -57,8 +57,9 @@ enum SchemaText {
         case .integer(let value): String(value)
         case .unsigned(let value): String(value)
         case .double(let value):
-            // SQL has no literal for infinity; a number beyond the largest double reads as infinity.
-            value.isFinite ? "\(value)" : value.isNaN ? "NULL" : value < 0 ? "-9e999" : "9e999"
+            // SQL has no literal for infinity; a number beyond the largest double reads as infinity. The difference of
+            // two is NaN, which SQLite stores as NULL.
+            value.isFinite ? "\(value)" : value.isNaN ? "(9e999 - 9e999)" : value < 0 ? "-9e999" : "9e999"
         case .date(let seconds): quoted(date(seconds), with: "'")
         case .blob(let bytes): "x'" + PlainText.hexadecimal(bytes) + "'"
         default: quoted(PlainText.of(value), with: "'")
@@ -105,7 +106,10 @@ enum SchemaText {
         var text = "\(name(column.name)) \(column.type.statementName)"
         if column.isNoCase { text += " COLLATE NOCASE" }
         if !column.isOptional { text += " NOT NULL" }
-        if !column.defaultValue.isNull { text += " DEFAULT \(literal(column.defaultValue))" }
+        // A default is written out, which NaN cannot be.
+        if !column.defaultValue.isNull, column.defaultValue != .double(.nan) {
+            text += " DEFAULT \(literal(column.defaultValue))"
+        }
         if let target = column.target, target != AnyReference.anyTable { text += " REFERENCES \(name(target))" }
         return text
     }

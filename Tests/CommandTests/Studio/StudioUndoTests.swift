@@ -1,3 +1,4 @@
+import Foundation
 import MakoStorage
 import Testing
 
@@ -36,7 +37,8 @@ import Testing
             let posts = try catalogue.requireTable("Post")
             var writer = RowWriter()
             var changes = ChangeSet()
-            for (id, name) in [(1, "held"), (2, "noted"), (3, "owned"), (4, "free")] as [(Int64, String)] {
+            let names = ["held", "noted", "owned", "free", "a", "b", "c", "d"]
+            for (id, name) in zip(Int64(1)..., names) {
                 writer.begin(tags.layout)
                 writer.set(0, .text(name))
                 try tags.insert(&writer, key: .rowID(id), in: tx, changes: &changes)
@@ -44,7 +46,7 @@ import Testing
             writer.begin(posts.layout)
             writer.set(0, .text("first"))
             writer.set(1, .integer(3))
-            writer.set(2, .blob(KeyTree.list([.key(.rowID(1))]).encoded))
+            writer.set(2, .blob(KeyTree.list([1, 5, 6, 7, 8].map { .key(.rowID($0)) }).encoded))
             try posts.insert(&writer, key: .rowID(1), in: tx, changes: &changes)
         }
         database = StudioDatabase(DatabaseFile(path: "memory", store: store), isWritable: true)
@@ -56,6 +58,10 @@ import Testing
     private func post(_ path: String, _ body: String) -> (status: Int, text: String) {
         let answer = database.answer(StudioRequest(.post, path, body: Array(body.utf8)))
         return (answer.status, String(decoding: answer.body, as: UTF8.self))
+    }
+
+    private func get(_ path: String, _ values: [String: String]) -> String {
+        String(decoding: database.answer(StudioRequest(.get, path, values: values)).body, as: UTF8.self)
     }
 
     private func exists(_ table: String, _ key: String) -> Bool {
@@ -129,5 +135,27 @@ import Testing
         let cover = #"{"table":"Post","kind":"update","key":"1","values":{"cover":"4"},"was":{"cover":"3"}}"#
         #expect(post("save", cover).status == 200)
         #expect(post("save", cover).status == 409)
+    }
+
+    @Test func aPageBeforeARowOfAListEndsBeforeIt() {
+        let values = ["table": "Post", "key": "1", "list": "tags", "before": "2", "limit": "100"]
+        let page = get("related", values)
+        #expect(page.components(separatedBy: "\"cursor\"").count == 3)
+        #expect(page.contains("\"start\":true") && page.contains("\"end\":false"))
+    }
+
+    @Test func aNumberThatIsNoneIsStoredFoundAndRestored() throws {
+        try run("CREATE TABLE Number (id INTEGER PRIMARY KEY, x REAL)")
+        try run("INSERT INTO Number VALUES (1, 0.5), (2, NULL)")
+        let values = ["table": "Number", "key": "3"]
+        #expect(post("save", #"{"table":"Number","kind":"insert","values":{"id":"3","x":"NaN"}}"#).status == 200)
+        #expect(get("row", values).contains("\"text\":\"NaN\""))
+        #expect(post("save", #"{"table":"Number","kind":"delete","key":"3"}"#).status == 200)
+        #expect(post("undo", "{}").status == 200)
+        #expect(get("row", values).contains("\"text\":\"NaN\""))
+        // In order NULL, NaN, 0.5.
+        let after = #"["(9e999 - 9e999)","3"]"#
+        let rest = get("rows", ["table": "Number", "order": "x", "after": after])
+        #expect(rest.contains("\"key\":\"1\"") && !rest.contains("\"key\":\"2\""))
     }
 }
