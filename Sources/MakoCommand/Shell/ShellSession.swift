@@ -174,20 +174,11 @@ final class ShellSession {
     private func stream(_ statement: Statement, _ cancellation: Cancellation) throws {
         let start = ContinuousClock.now
         try database.read { view, catalogue in
-            let planned = try statement.planned(catalogue, view: view)
-            var printer = RowPrinter(columns: planned.columns, format: format, width: width(), output: output)
-            try planned.give(in: view, cancellation: cancellation, rows: 256, bytes: 64 << 10) {
-                (batch) throws(RecordError) in
-                for row in batch {
-                    if cancellation.isCancelled { throw .cancelled }
-                    printer.row(Array(row))
-                }
-                return !Terminal.hasFailed
-            }
-            printer.finish()
-            guard mode == .interactive else { return }
-            let duration = DisplayText.duration(ContinuousClock.now - start)
-            output("\(DisplayText.count(printer.rows, "row")), \(duration)\n")
+            let query = try statement.planned(catalogue, view: view)
+            let count = try RowPrinter.write(
+                query, in: view, format: format, width: width(), cancellation: cancellation, output: output)
+            let timing = ", \(DisplayText.duration(ContinuousClock.now - start))\n"
+            if mode == .interactive { output(DisplayText.count(count, "row") + timing) }
         }
     }
 

@@ -112,18 +112,13 @@ struct QueryCommand: Verb {
     ) throws {
         let start = ContinuousClock.now
         try database.read { view, catalogue in
-            let rows = try statement.planned(catalogue, view: view, parameters: values, named: named)
-            var printer = RowPrinter(columns: rows.columns, format: format, width: Terminal.width) {
+            let query = try statement.planned(catalogue, view: view, parameters: values, named: named)
+            let count = try RowPrinter.write(query, in: view, format: format, width: Terminal.width) {
                 Terminal.write($0)
             }
-            try rows.give(in: view, rows: 256, bytes: 64 << 10) { batch in
-                for row in batch { printer.row(Array(row)) }
-                return !Terminal.hasFailed
-            }
-            printer.finish()
             if format == .table, Terminal.isTerminal(.output) {
                 let duration = ContinuousClock.now - start
-                Terminal.write("\n\(DisplayText.count(printer.rows, "row")), \(DisplayText.duration(duration))\n")
+                Terminal.write("\n\(DisplayText.count(count, "row")), \(DisplayText.duration(duration))\n")
             }
         }
     }
