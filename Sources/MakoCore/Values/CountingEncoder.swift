@@ -59,8 +59,11 @@ struct NestedJSON<Value: Encodable>: Encodable {
             if (value as? Decimal)?.isNaN == true { throw run.end(.notANumber) }
             return try plain(value)
         }
-        // JSONDecoder refuses an empty text.
-        if Value.self == URL.self, (value as? URL)?.absoluteString.isEmpty == true { throw run.end(.emptyURL) }
+        if Value.self == URL.self {
+            // JSONDecoder refuses an empty text.
+            if (value as? URL)?.absoluteString.isEmpty == true { throw run.end(.emptyURL) }
+            return try plain(value)
+        }
         if Value.self is any FlatJSON.Type { try plain(value) } else { try nested(NestedJSON(value, depth + 1, run)) }
     }
 }

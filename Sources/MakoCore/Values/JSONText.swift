@@ -33,7 +33,10 @@ enum JSONText {
     }
 
     private static func encoded<T: Encodable>(_ value: T) throws -> String {
-        if T.self is any FlatJSON.Type { return String(decoding: try encoder.encode(value), as: UTF8.self) }
+        if let url = value as? URL, url.absoluteString.isEmpty { throw EncodingRun.Fault.emptyURL }
+        if T.self == URL.self || T.self is any FlatJSON.Type {
+            return String(decoding: try encoder.encode(value), as: UTF8.self)
+        }
         let run = EncodingRun()
         let data = Result { try encoder.encode(NestedJSON(value, 1, run)) }
         // The value's own code may have caught the error.
@@ -130,7 +133,6 @@ extension Double: FlatJSON {}
 extension String: FlatJSON {}
 extension Date: FlatJSON {}
 extension Data: FlatJSON {}
-extension URL: FlatJSON {}
 extension UUID: FlatJSON {}
 extension Array: FlatJSON where Element: FlatJSON {}
 extension Set: FlatJSON where Element: FlatJSON {}
