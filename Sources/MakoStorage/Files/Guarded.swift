@@ -1,6 +1,7 @@
 /// A value that one thread at a time uses: `Mutex` with the platform's lock, which the thread sanitizer knows.
 ///
 /// A use inside of a use would wait for itself.
+@usableFromInline
 package final class Guarded<Content>: @unchecked Sendable {
     @usableFromInline let lock = Lock()
     // Unchecked: the lock guards every access.

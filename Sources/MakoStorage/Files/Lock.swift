@@ -1,6 +1,7 @@
 import CPlatform
 
 /// A mutex of the platform's threads, which the thread sanitizer supports on every platform. Not recursive.
+@usableFromInline
 package final class Lock: @unchecked Sendable {
     fileprivate let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
@@ -24,10 +25,10 @@ package final class Lock: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    @inline(__always)
+    @usableFromInline @inline(__always)
     package func lock() { pthread_mutex_lock(mutex) }
 
-    @inline(__always)
+    @usableFromInline @inline(__always)
     package func unlock() { pthread_mutex_unlock(mutex) }
 
     /// Acquires the lock if it is free.
