@@ -1,7 +1,7 @@
 #if Replication
     import Testing
 
-    import MakoReplication
+    @testable import MakoReplication
 
     /// Objects in a bucket of a simulated service.
     @Suite struct S3ObjectStoreTests {
