@@ -1,9 +1,10 @@
 import Foundation
-import MakoCore
 import MakoStorage
 import MakoTestSupport
 import Observation
 import Testing
+
+@testable import MakoCore
 
 /// Entities with up to 1,024 properties, beside plain arrays of their values.
 @Suite struct WideEntityTests {
