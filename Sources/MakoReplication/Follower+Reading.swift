@@ -16,10 +16,10 @@ extension Follower {
             idleSteps = 0
             return object
         }
-        defer { idleSteps += 1 }
-        guard idleSteps % Follower.stepsPerSearch == 0, let later = try reader.first(behind: state.number) else {
-            return nil
-        }
+        // Counted before the search, whose object begins to count anew.
+        let isSearched = idleSteps % Follower.stepsPerSearch == 0
+        idleSteps += 1
+        guard isSearched, let later = try reader.first(behind: state.number) else { return nil }
         // It was shipped after it was looked for.
         if later == state.number + 1 { return try reader.object(later) }
         let name = reader.name(state.number + 1)
