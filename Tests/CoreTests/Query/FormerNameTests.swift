@@ -12,7 +12,8 @@ import Testing
     }
 
     @Test func toManyIsFetchedAndCountedByMethods() throws {
-        let (_, fleet) = try fleet()
+        let (db, fleet) = try fleet()
+        defer { withExtendedLifetime(db) {} }
         let former: any FormerNames = Former()
         #expect(try former.members(of: fleet) == fleet.ships.load().map(\.id))
         #expect(try former.count(of: fleet) == fleet.ships.count)

@@ -91,7 +91,9 @@ import Testing
     @Test func aSpareFileThatIsGoneIsMadeAgain() throws {
         let disk = SimulatedDisk(seed: 1)
         let (store, tree) = try Self.filled(disk)
+        // Segments before the older of two checkpoints are needed no more.
         try store.checkpoint()
+        try Self.fill(store, tree, 100..<101)
         try store.checkpoint()
         let spare = store.pipeline.lock.withLock { store.pipeline.log.spare }
         #expect(!spare.isEmpty)
@@ -109,7 +111,9 @@ import Testing
         let disk = SimulatedDisk(seed: 1)
         let files = MeddledDisk(disk)
         let (store, tree) = try Self.filled(files)
+        // Segments before the older of two checkpoints are needed no more.
         try store.checkpoint()
+        try Self.fill(store, tree, 100..<101)
         try store.checkpoint()
         #expect(!store.pipeline.lock.withLock { store.pipeline.log.spare }.isEmpty)
         files.meddle { (call, path, _) throws(FileError) in
