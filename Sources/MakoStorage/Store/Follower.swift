@@ -131,6 +131,8 @@ extension Store {
         if isUnnamed && newestMeta.commit > newest.commit { return .leftBehind }
         _ = writerLock.take(timeout: nil)
         defer { writerLock.release() }
+        // `close()` may have been called while the file was read.
+        try requireOpen()
         var writer: Writer?
         defer { writer?.rest() }
         var tail = LogReader.Tail(end: newest.log, lastCommit: newest.commit, highestNumber: header.newestSegment)

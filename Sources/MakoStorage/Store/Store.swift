@@ -190,15 +190,23 @@ public final class Store: @unchecked Sendable {
         defer { life.lock.unlock() }
         background.stop()
         _ = writerLock.take(timeout: nil)
+        let phase = life.close()
+        // `refresh()` acquires the writer lock under the follower's lock, which `shutDownReader()` acquires.
+        if follower != nil { writerLock.release() }
         defer {
-            writerLock.release()
+            if follower == nil { writerLock.release() }
             writerThreads.stop()
             readerThreads.stop()
         }
-        let phase = life.close()
         guard phase != .closed else { return }
         pipeline.rollBackRefused()
-        do throws(StorageError) { try shutDownOnce(clean: clean && (phase == .open || reclaimFile())) } catch {
+        do throws(StorageError) {
+            if let follower {
+                try shutDownReader(follower)
+            } else {
+                try shutDownWriter(clean: clean && (phase == .open || reclaimFile()))
+            }
+        } catch {
             events?.note(.closed(error: error))
             events?.deliver()
             throw error
@@ -208,18 +216,25 @@ public final class Store: @unchecked Sendable {
     }
 
     /// - Parameter clean: whether the file is brought to rest; that of a suspended store may be another process's.
-    private func shutDownOnce(clean: Bool) throws(StorageError) {
-        defer {
-            pipeline.waitForWriters()
-            pipeline.log.closeFiles()
-            dataFile.closeFiles()
-        }
-        if let follower {
-            try follower.lock.withLock { () throws(StorageError) in try follower.successor?.close() }
-        }
-        guard clean, !options.readOnly, !pipeline.hasFailed.load(ordering: .acquiring) else { return }
+    private func shutDownWriter(clean: Bool) throws(StorageError) {
+        defer { closeFiles() }
+        guard clean, !pipeline.hasFailed.load(ordering: .acquiring) else { return }
         try checkpointer.lock.withLock { () throws(StorageError) in try finish(keepsArchive: true) }
         if options.diskReserveBytes == 0 && !pipeline.hasUnconfirmed { try cutOffUnused() }
+    }
+
+    /// Waits for a refresh that has begun. Later ones throw, so that they open no successor.
+    private func shutDownReader(_ follower: Follower) throws(StorageError) {
+        try follower.lock.withLock { () throws(StorageError) in
+            defer { closeFiles() }
+            try follower.successor?.close()
+        }
+    }
+
+    private func closeFiles() {
+        pipeline.waitForWriters()
+        pipeline.log.closeFiles()
+        dataFile.closeFiles()
     }
 
     /// Writes the last checkpoint to both meta slots, so that the log is no longer needed.

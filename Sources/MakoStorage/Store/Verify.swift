@@ -32,7 +32,7 @@ extension Store {
     ///     for finding in report.findings { print(finding) }
     ///
     /// - Parameter progress: called after every 256 pages and at the end, on the caller's thread. It must not write to
-    ///   the store, because that would deadlock.
+    ///   the store, refresh, suspend or close it, or change its cache budget, because that would deadlock.
     /// - Returns: the findings.
     /// - Throws: ``StorageError/closed(path:)``, or the error of a file that cannot be read at all. Damage is in the report.
     /// - Complexity: linear in the size of the file.
