@@ -290,8 +290,10 @@ public final class Follower: @unchecked Sendable {
                 return backups
             } catch {
                 if case .objects(.notFound) = error, try reader.kept() != mark { continue }
-                guard let object = error.unusableObject else { throw failure.map(error.or) ?? error }
-                unusable.insert(object)
+                // An object store may name the missing object otherwise; without it the next attempt would be the same.
+                guard let object = error.unusableObject, unusable.insert(object).inserted else {
+                    throw failure.map(error.or) ?? error
+                }
                 failure = failure ?? error
             }
         }

@@ -162,6 +162,23 @@ import Testing
         }
     }
 
+    /// An object store may put its own prefix before the name in its error.
+    @Test func aMissingBackupEndsANewFollowerWhateverItsNameIs() throws {
+        let ledger = try Ledger(seed: 71)
+        try ledger.commit(.small)
+        try ledger.replicator().ship()
+        let full = try #require(ledger.objects.names.first { $0.contains("/full/") })
+        ledger.objects.objects[full] = nil
+        let objects = InterposedObjectStore(ledger.objects) { "bucket/" + $0 }
+        // Ends attempts that are repeated for ever.
+        objects.inject(atCall: 200) { ledger.objects.isDown = true }
+        let bench = FollowerBench(ledger)
+        #expect(throws: ReplicationError.objects(.notFound(name: "bucket/" + full))) {
+            _ = try Follower(objects, at: FollowerBench.path, options: bench.options)
+        }
+        #expect(!objects.hasRun)
+    }
+
     /// Retention has removed everything before a full backup.
     @Test(arguments: [false, true]) func retentionStartsAFollowerAnew(isRunning: Bool) throws {
         let (ledger, bench, _) = try shipped(65)

@@ -2,9 +2,10 @@ import MakoReplication
 import MakoStorage
 import ReplicationTestSupport
 
-/// An object store that runs a block before one of its calls.
+/// An object store that runs a block before one of its calls, and may have names of its own for missing objects.
 final class InterposedObjectStore: ObjectStore, @unchecked Sendable {
     private let base: SimulatedObjectStore
+    private let ownName: (String) -> String
     private let lock = Lock()
     // Guarded by `lock`.
     private var calls = 0
@@ -14,7 +15,10 @@ final class InterposedObjectStore: ObjectStore, @unchecked Sendable {
     /// Whether the block has run.
     var hasRun: Bool { lock.withLock { isDone } }
 
-    init(_ base: SimulatedObjectStore) { self.base = base }
+    /// - Parameter ownName: the name in the error for an object that is not there.
+    init(_ base: SimulatedObjectStore, ownName: @escaping (String) -> String = { $0 }) {
+        (self.base, self.ownName) = (base, ownName)
+    }
 
     /// - Parameter index: counted from the next call.
     func inject(atCall index: Int, _ body: @escaping () -> Void) {
@@ -39,7 +43,10 @@ final class InterposedObjectStore: ObjectStore, @unchecked Sendable {
 
     func get(_ name: String, _ range: Range<UInt64>?) throws(ObjectStoreError) -> ObjectBytes {
         count()
-        return try base.get(name, range)
+        do throws(ObjectStoreError) { return try base.get(name, range) } catch {
+            if case .notFound(let name) = error { throw .notFound(name: ownName(name)) }
+            throw error
+        }
     }
 
     func list(_ prefix: String, after name: String?, limit: Int) throws(ObjectStoreError) -> [String] {
