@@ -359,9 +359,13 @@ public struct Cursor: ~Copyable {
         }
         let page = try frames.resolve(reference, type: Layout.leafType, level: 0)
         let slot = max(0, min(page.count - 1, Int(min(max(0, share), 1) * Double(page.count))))
+        let before = place
         // A leaf of byte keys may be empty: then take the next entry, or else the last.
         if try arrive(layout, page, at: slot, levels: state.levels, forward: true) { return true }
-        return try goToEdge(layout, last: true)
+        do throws(StorageError) { return try goToEdge(layout, last: true) } catch {
+            place = before
+            throw error
+        }
     }
 
     private mutating func goToEdge<Layout: NodeLayout>(_ layout: Layout.Type, last: Bool) throws(StorageError) -> Bool {

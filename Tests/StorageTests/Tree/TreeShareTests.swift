@@ -1,4 +1,5 @@
 import MakoStorage
+import MakoTestSupport
 import Testing
 
 /// The estimated number of entries in a range, without a scan.
@@ -84,6 +85,59 @@ import Testing
         #expect(throws: StorageError.self) {
             _ = try [UInt8]([1]).withUnsafeBytes { try cursor.seek(notBehind: $0) }
         }
+    }
+
+    /// The last leaf becomes empty, because what the leaf before it stores once for all of its keys has no room in one
+    /// that replaces both. The last entry is then in the leaf before, which is not in memory.
+    @Test func aSeekThatFailsLeavesTheCursorWhereItWas() throws {
+        func key(_ number: Int) -> [UInt8] { [UInt8](repeating: 7, count: 890) + [UInt8(number)] }
+        let files = MeddledDisk(SimulatedDisk())
+        var options = StoreOptions()
+        options.fileSystem = files
+        options.background = .manual
+        let first = try Store(at: "d/s.mako", options: options)
+        try first.write { tx in
+            let tree = try tx.createTree(named: "t", keys: .bytes)
+            let value = [UInt8](repeating: 1, count: 60)
+            for number in 0..<200 { try tx.put(value, for: key(number * 77 % 200), in: tree) }
+        }
+        try first.close()
+        var failures = 0
+        for deleted in 0..<40 {
+            let writer = try Store(at: "d/s.mako", options: options)
+            try writer.write { tx in
+                let tree = try #require(tx.view.tree(named: "t"))
+                _ = try tx.delete(key(199 - deleted), in: tree)
+            }
+            try writer.close()
+            for fault in 0..<10 {
+                let store = try Store(at: "d/s.mako", options: options)
+                let view = try store.snapshot()
+                var cursor = try view.cursor(in: #require(view.tree(named: "t")))
+                #expect(try cursor.first())
+                let reads = Guarded(0)
+                files.meddle { (call, path, _) throws(FileError) in
+                    guard call == .read else { return }
+                    let earlier = reads.withLock { count -> Int in
+                        defer { count += 1 }
+                        return count
+                    }
+                    if earlier >= fault { throw FileError(operation: "read", path: path, code: 5) }
+                }
+                var hasFailed = false
+                do { _ = try cursor.seek(share: 1) } catch { hasFailed = true }
+                files.meddle(nil)
+                if hasFailed {
+                    failures += 1
+                    #expect(cursor.key == key(0), "\(deleted) entries deleted, read \(fault)")
+                    #expect(try cursor.next() && cursor.key == key(1))
+                }
+                view.close()
+                try store.close()
+                if !hasFailed { break }
+            }
+        }
+        #expect(failures > 0)
     }
 
     /// A tree whose entries were deleted one by one.
