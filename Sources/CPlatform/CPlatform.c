@@ -45,7 +45,9 @@ __attribute__((constructor)) static void mako_register_process_barrier(void) {
 
 int mako_process_barrier(void) {
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return 0;
-    // Without memory the kernel cannot issue that one; this one is slow and needs none.
+    // Refused for good: fences cost less than the slow barrier for each eviction.
+    if (errno != ENOMEM) return -1;
+    // Without memory the kernel cannot issue that one now; this one is slow and needs none.
     return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0 ? 0 : -1;
 }
 

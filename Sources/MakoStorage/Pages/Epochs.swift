@@ -55,21 +55,33 @@ enum Epochs {
     static func retire() -> UInt64 {
         // Model: processBarrier
         if hasProcessBarrier && mako_process_barrier() != 0 { doWithoutProcessBarrier() }
-        // Model: evictorFence
-        if !hasProcessBarrier { atomicMemoryFence(ordering: .sequentiallyConsistent) }
+        if !hasProcessBarrier {
+            // Model: evictorFence
+            atomicMemoryFence(ordering: .sequentiallyConsistent)
+            if mayBeUnfenced.load(ordering: .acquiring) { waitForUnfencedReaders() }
+        }
         // Model: advance
         return current.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue
     }
 
     /// Makes readers use fences from now on, because the kernel refuses the barrier: a filter of system calls may be in
     /// force since the process began.
-    ///
-    /// Readers that have announced an epoch just before have used no fence. The pause is by far longer than a processor
-    /// keeps a store from other processors.
     @inline(never)
     private static func doWithoutProcessBarrier() {
+        // Before the flag, so that a thread that sees the flag sees this too.
+        mayBeUnfenced.store(true, ordering: .sequentiallyConsistent)
         mako_do_without_process_barrier()
+    }
+
+    /// Whether readers may have announced an epoch without a fence just before a barrier failed.
+    private static let mayBeUnfenced = Atomic<Bool>(false)
+
+    /// Waits for the announcements of readers that have used no fence. Every thread waits, not only the one whose barrier
+    /// failed, until one has done so. The pause is by far longer than a processor keeps a store from other processors.
+    @inline(never)
+    private static func waitForUnfencedReaders() {
         usleep(10_000)
+        mayBeUnfenced.store(false, ordering: .releasing)
     }
 
     /// Whether every operation that began in or before `epoch` has ended.
