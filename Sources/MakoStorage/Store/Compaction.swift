@@ -92,9 +92,7 @@ extension Store {
         // Keep the lock until the new file has the name. A process that waits for the lock then compares the file with
         // the name.
         defer { store.abandon() }
-        guard try storage({ () throws(FileError) in try store.dataFile.file.pins() }).isEmpty else {
-            throw .alreadyOpen(path: path)
-        }
+        guard try store.dataFile.file.readersPins(path).isEmpty else { throw .alreadyOpen(path: path) }
         // Remove the log first, because it would not belong to the new file.
         try store.checkpointer.lock.withLock { () throws(StorageError) in try store.finish() }
         return try store.copy(to: new, replacing: true, encryption, progress)

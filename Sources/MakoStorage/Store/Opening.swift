@@ -70,9 +70,7 @@ struct Opening {
             last = chosen.last
             previous = chosen.previous
             let meta = chosen.last.meta
-            do throws(FileError) { pins = options.readOnly ? [] : try file.pins() } catch {
-                throw error.isBusy ? .alreadyOpen(path: path) : StorageError(error)
-            }
+            pins = options.readOnly ? [] : try file.readersPins(path)
             version = chosen.directory.trees.withUnsafeBufferPointer { trees in
                 Version(
                     commit: meta.commit, point: meta.point, trees: trees,
@@ -373,6 +371,14 @@ struct Opening {
 }
 
 extension File {
+    /// The checkpoints that readers have pinned. Throws ``StorageError/alreadyOpen(path:)``, with the path that is given, if
+    /// another program has locked the whole file, which may hide them.
+    func readersPins(_ path: String) throws(StorageError) -> [UInt64] {
+        do throws(FileError) { return try pins() } catch {
+            throw error.isBusy ? .alreadyOpen(path: path) : StorageError(error)
+        }
+    }
+
     /// Syncs what another process may have written. Does nothing on a read-only medium.
     func syncForReader() throws(StorageError) {
         do throws(FileError) { try sync() } catch { if !error.isForReadOnlyMedium { throw StorageError(error) } }

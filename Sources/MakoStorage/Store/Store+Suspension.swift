@@ -62,7 +62,8 @@ extension Store {
     /// If another process has written the file meanwhile, the page cache is empty afterwards; its log is replayed if
     /// that process has ended without closing the file.
     ///
-    /// - Parameter timeout: the longest time to wait for another process that has the file open for writing.
+    /// - Parameter timeout: the longest time to wait for another process that has the file open for writing. A program that
+    ///   is not of Mako and has locked the whole file is not waited for.
     /// - Returns: whether there are newer commits than at the suspension; false if the store is not suspended.
     /// - Throws: ``StorageError/alreadyOpen(path:)`` after the timeout, ``StorageError/replaced(path:)``, the errors of
     ///   opening, and I/O errors: the store is still suspended then.

@@ -129,6 +129,28 @@ import Testing
         }
     }
 
+    /// The other program comes before the file is opened, or between that and the compaction.
+    @Test(arguments: [0, 1]) func aStoreIsNotCompactedUnderALockOfTheWholeFile(earlier: Int) throws {
+        let files = MeddledDisk(SimulatedDisk())
+        var options = StoreOptions()
+        options.fileSystem = files
+        try Store(at: "d/s.mako", options: options).close()
+        let calls = Guarded(0)
+        files.meddle { (call, path, _) throws(FileError) in
+            guard call == .pins else { return }
+            let number = calls.withLock { count -> Int in
+                defer { count += 1 }
+                return count
+            }
+            if number >= earlier { throw FileError(operation: "pins", path: path, code: EBUSY) }
+        }
+        #expect(throws: StorageError.alreadyOpen(path: "d/s.mako")) {
+            try Store.compact(at: "d/s.mako", options: options)
+        }
+        files.meddle(nil)
+        try Store(at: "d/s.mako", options: options).close()
+    }
+
     #if os(Linux)
         /// Other libraries write zeros instead, over what another thread writes meanwhile.
         @Test func allocatingWritesNothingWhereTheFileSystemCannotAllocate() throws {
