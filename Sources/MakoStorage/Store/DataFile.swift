@@ -310,8 +310,8 @@ final class DataFile {
         generation != Forks.generation
     }
 
-    /// Waits for the header's writes of other threads: a call that began before may raise the ceiling of serials or change
-    /// the key.
+    /// Waits for the header's writes of other threads: a call that began before may raise the high-water mark of write ids
+    /// or change the key.
     func closeFiles() {
         lock.withLock {
             directory?.close()
