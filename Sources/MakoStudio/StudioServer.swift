@@ -110,7 +110,8 @@
                 .seeOther, "text/plain; charset=utf-8", Data(), ["Set-Cookie": cookie, "Location": "/"])
         }
 
-        private static let bodyLimit = 1 << 20
+        /// The new and the shown value of the longest text that a form edits, and as much again for the escapes of JSON.
+        private static let bodyLimit = 4 << 20
 
         private func called(_ request: HTTPRequest, _ values: [String: String]) async -> HTTPResponse {
             guard let method = StudioRequest.Method(rawValue: request.method.rawValue) else {

@@ -410,6 +410,22 @@ class WriteTests(StudioTestCase):
         self.assertEqual(self.studio.get("row", table="Person", key="1")[1]["name"], "Ada")
         self.assertEqual(self.studio.post("undo")[0], 409)
 
+    def test_a_long_text_is_edited(self):
+        shown = "A line of \"1 MiB\"\n" * 55_000
+        self.assertEqual(self.studio.post("save", table="Person", kind="update", key="2", values={"name": shown})[0], 200)
+        cell = self.studio.get("row", table="Person", key="2")[1]["cells"][1]
+        self.assertEqual(cell["text"], shown)
+        change = {"table": "Person", "kind": "update", "key": "2", "values": {"name": shown + "."}, "was": {"name": shown}}
+        self.assertEqual(self.studio.post("save", **change)[0], 200)
+        self.assertEqual(self.studio.post("undo")[0], 200)
+        self.assertEqual(self.studio.get("row", table="Person", key="2")[1]["cells"][1], cell)
+
+    def test_a_request_that_is_too_long_is_refused(self):
+        origin = f"http://127.0.0.1:{self.studio.port}"
+        answer, text = self.studio.send("/api/save", "POST", "", Origin=origin, Content_Type="application/json", Content_Length=str((4 << 20) + 1))
+        self.assertEqual(answer.status, 413)
+        self.assertIn("at most 4194304 bytes", json.loads(text)["error"]["message"])
+
     def test_rows_come_and_go(self):
         _, made = self.studio.post("save", table="Person", kind="insert", values={"name": "Bob"})
         self.assertEqual(self.studio.get("row", table="Person", key=made["key"])[0], 200)
