@@ -2,8 +2,8 @@ import MakoRecords
 
 /// Writes rows of values in an output format.
 ///
-/// Call `row` for each row and `finish` at the end. A table buffers its first rows to compute column widths; the other
-/// formats write each row immediately.
+/// Call `row` for each row and `finish` at the end, or `interrupt` after an error. A table buffers its first rows to
+/// compute column widths; the other formats write each row immediately.
 struct RowPrinter {
     private let columns: [String]
     private let format: RowFormat
@@ -44,6 +44,17 @@ struct RowPrinter {
         switch format {
         case .table: pending += table.finish()
         case .json: pending += rows == 0 ? "[]\n" : "\n]\n"
+        default: break
+        }
+        flush()
+    }
+
+    /// Writes buffered rows and ends the line after an error. A list of JSON stays open, because it is not complete.
+    mutating func interrupt() {
+        guard rows > 0 else { return }
+        switch format {
+        case .table: pending += table.finish()
+        case .json: pending += "\n"
         default: break
         }
         flush()

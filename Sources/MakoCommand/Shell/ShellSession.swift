@@ -162,11 +162,7 @@ final class ShellSession {
         }
         let rows = outcome.rows
         var printer = RowPrinter(columns: rows.columns, format: format, width: width(), output: output)
-        for row in rows.rows {
-            if cancellation.isCancelled { throw RecordError.cancelled }
-            printer.row(row)
-        }
-        printer.finish()
+        try printer.write(rows.rows, cancellation)
         if showsTime { output("\(DisplayText.count(rows.rows.count, "row"))\(timing)\n") }
     }
 

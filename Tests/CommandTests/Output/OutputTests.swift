@@ -29,6 +29,24 @@ import Testing
                 """)
     }
 
+    /// A list of JSON without its end is no JSON.
+    @Test(arguments: [RowFormat.table, .line, .csv, .tsv, .json, .jsonl])
+    func rowsBeforeAnErrorAreWrittenAsLines(_ format: RowFormat) {
+        var text = ""
+        var printer = RowPrinter(columns: columns, format: format) { text += $0 }
+        for row in rows { printer.row(row) }
+        #expect(text.isEmpty)
+        printer.interrupt()
+        let complete = print(format)
+        #expect(text == (format == .json ? String(complete.dropLast(2)) : complete))
+        #expect(text.hasSuffix("\n"))
+
+        text = ""
+        printer = RowPrinter(columns: columns, format: format) { text += $0 }
+        printer.interrupt()
+        #expect(text.isEmpty)
+    }
+
     @Test func aTableIsFittedToTheTerminal() {
         let text = print(
             .table, columns: ["a", "b"], [[.text(String(repeating: "x", count: 50)), .integer(1)]], width: 20)

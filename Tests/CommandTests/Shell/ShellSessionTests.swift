@@ -84,6 +84,27 @@ import Testing
         #expect(try count() == 2)
     }
 
+    /// What follows the rows of a cancelled statement begins on a line of its own, in a transaction too.
+    @Test(arguments: ["", "BEGIN; "]) func theRowsOfACancelledStatementEndWithALine(_ start: String) throws {
+        for _ in 0..<12 { _ = answer("INSERT INTO Person (name, age) SELECT name, age FROM Person;") }
+        final class Collected { var output = "", complaints = "" }
+        let collected = Collected()
+        let running = RunningStatement()
+        let session = ShellSession(
+            database: DatabaseFile(path: "memory", store: store), format: .json, mode: .scriptThatGoesOn,
+            running: running,
+            output: { text in
+                collected.output += text
+                if text.hasPrefix("[") { running.cancel() }
+            }, complaint: { collected.complaints += $0 })
+        #expect(session.take("\(start)SELECT name, age FROM Person; SELECT 1 AS n FROM Person LIMIT 1;"))
+        #expect(collected.complaints == "mako: line 1: the query was cancelled\n")
+        let rows = collected.output.split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(rows.suffix(4) == ["[", "  {\"n\": 1}", "]", ""])
+        #expect(rows.dropLast(4).last?.hasPrefix("  {\"name\": ") == true && !rows.dropLast(4).contains("]"))
+        session.leave()
+    }
+
     @Test func aSelectShowsRows() {
         let expected = " name │ age\n──────┼─────\n Bob  │   7\n Ada  │  36\n"
         #expect(answer("SELECT name, age FROM Person ORDER BY age").output == expected)
