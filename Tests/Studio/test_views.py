@@ -507,13 +507,41 @@ class TimeTests(PageCase):
     @needs_double("commits faster than it answers")
     def test_no_commit_is_left_out_beside_a_fast_writer(self):
         self.view("time")
-        with self.database.lock:
-            for number in range(150):
-                self.commit("UPDATE Person SET age = ? WHERE id = ?", [number, 12], "Person", 12)
-        newest = len(self.database.made)
+        newest = self.commit_often()
         self.page.wait(f"Number(document.querySelector('.commits button').dataset.commit) === {newest}")
         shown = self.page.run("[...document.querySelectorAll('.commits [data-commit]')].map((one) => Number(one.dataset.commit))")
         self.assertEqual(shown, list(range(newest, newest - len(shown), -1)))
+
+    def commit_often(self):
+        with self.database.lock:
+            for number in range(150):
+                self.commit("UPDATE Person SET age = ? WHERE id = ?", [number, 12], "Person", 12)
+        return len(self.database.made)
+
+    @needs_double("commits faster than it answers, late on demand")
+    def test_no_commit_is_left_out_when_the_list_begins_anew_before_older_ones_arrive(self):
+        self.commit_often()
+        self.view("time")
+        self.database.trouble["commits"] = {"delay": 1.5}
+        self.page.run("document.querySelector('#older').click()")
+        time.sleep(.3)  # Until the server waits.
+        self.database.trouble.clear()
+        newest = self.commit_often()
+        self.page.wait(f"Number(document.querySelector('.commits button').dataset.commit) === {newest}")
+        self.page.wait("performance.getEntriesByType('resource').some((one) => one.name.includes('commits?before='))")
+        shown = self.page.run("new Promise((done) => setTimeout(() => done([...document.querySelectorAll('.commits [data-commit]')].map((one) => Number(one.dataset.commit))), 50))")
+        self.assertEqual(shown, list(range(newest, newest - len(shown), -1)))
+
+    @needs_double("commits faster than it answers")
+    def test_a_key_leaves_the_chosen_commit_that_the_list_has_not(self):
+        chosen = self.commit_often()
+        self.view("time")
+        self.page.wait(f"document.querySelector('#commit h2')?.innerText.startsWith('Commit {chosen:,}')")
+        newest = self.commit_often()
+        self.page.wait(f"Number(document.querySelector('.commits button').dataset.commit) === {newest}")
+        self.page.run("document.querySelector('.commits button').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }))")
+        self.assertEqual(self.page.count(".commits [aria-current]"), 0)
+        self.assertIn(f"Commit {chosen:,}", self.page.text("#commit"))
 
 
 @needs_double("faults and waits on demand")

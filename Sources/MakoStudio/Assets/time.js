@@ -38,7 +38,10 @@ class TimeView {
     }
 
     async older() {
-        const page = await api.commits(this.commits[this.commits.length - 1].commit);
+        const last = () => this.commits[this.commits.length - 1].commit;
+        const before = last();
+        const page = await api.commits(before);
+        if (last() !== before) return;  // The list began anew, or has this page.
         this.commits = this.commits.concat(page.commits);
         this.end = page.end;
         this.draw();
@@ -48,6 +51,7 @@ class TimeView {
         const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
         if (!step) return;
         const at = this.commits.findIndex((one) => one.commit === this.chosen);
+        if (at < 0) return;
         const next = this.commits[at + step];
         event.preventDefault();
         if (next) this.choose(next.commit).then(() => this.list.querySelector("[aria-current]")?.focus());
