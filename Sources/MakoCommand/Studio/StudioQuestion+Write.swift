@@ -136,8 +136,9 @@ extension StudioQuestion {
         let cells = try table.handle.withRow(key, in: view) { try table.cells(key, $0, isWhole: true, in: view) }
         for (column, cell) in zip(table.columns, cells ?? []) {
             guard let shown = was[column.name]?.text else { continue }
-            // By bytes, because texts that are canonically equivalent are equal as strings.
-            let now = (cell["key"] ?? cell["text"] ?? .null).text
+            // A link has its key alone, or as text the table, too. By bytes, because texts that are canonically equivalent
+            // are equal as strings.
+            let now = (cell["text"] ?? cell["key"] ?? .null).text
             if now.utf8.elementsEqual(shown.utf8) { continue }
             throw StudioRefusal(
                 "\(column.name) was changed since this page read the row: it is \(DisplayText.onOneLine(String(now.prefix(80)))) now.",

@@ -180,19 +180,21 @@ struct StudioTable {
     private func link(_ value: Value, to target: String, in view: Snapshot) throws -> JSONValue? {
         if target == AnyReference.anyTable {
             guard let reference = AnyReference(value) else { return nil }
-            return try link(reference.key, reference.table, in: view)
+            // The value itself, by which a form sets a row of another table.
+            return try link(reference.key, reference.table, text: PlainText.of(value), in: view)
         }
         if case .integer(let id) = value { return try link(.rowID(id), target, in: view) }
         return try link(RowKey(values: [value]), target, in: view)
     }
 
-    private func link(_ key: RowKey, _ target: String, in view: Snapshot) throws -> JSONValue? {
+    private func link(_ key: RowKey, _ target: String, text: String? = nil, in view: Snapshot) throws -> JSONValue? {
         guard let handle = catalogue.table(named: target) else { return nil }
         let table = StudioTable(handle, catalogue)
         var members: [(key: String, value: JSONValue)] = [
             ("kind", .string("link")), ("table", .string(target)),
             ("key", .string(try table.keyText(key, in: view))),
         ]
+        if let text { members.append(("text", .string(text))) }
         if let name = try? table.title(of: key, in: view) { members.append(("name", .string(name))) }
         return .object(members)
     }

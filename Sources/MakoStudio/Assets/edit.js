@@ -60,7 +60,8 @@ class Form {
 
     field(column, cell) {
         if (column.kind === "blob" || cell?.kind === "blob" || cell?.cut || column.fixed || (column.key && this.row)) return undefined;
-        const text = cell?.kind === "link" ? cell.key : cellText(cell);
+        // A reference to any table has a text that names the table.
+        const text = cell?.kind === "link" ? cell.text ?? cell.key : cellText(cell);
         const id = `field-${column.name}`;
         const field = { column, was: cell === null ? null : text };
         field.input = column.kind === "bool"
@@ -70,7 +71,7 @@ class Form {
         // The control's own value: it has other line breaks than the text, which is not a change by the user.
         field.shown = cell === null ? null : field.input.value;
         field.null = column.nullable ? h("input", { type: "checkbox", checked: cell === null || (!this.row && cell === undefined) }) : undefined;
-        const list = column.target ? this.picker(field) : undefined;
+        const list = column.target && column.target !== "*" ? this.picker(field) : undefined;
         field.input.addEventListener("input", () => { if (field.null) field.null.checked = false; this.preview(); });
         field.null?.addEventListener("change", () => this.preview());
         field.element = h("div", {}, h("label", { class: "field", for: id }, ...visible(column.name, 80), " ", h("span", {}, column.target ? `→ ${column.target}`

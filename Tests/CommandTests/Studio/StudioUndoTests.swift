@@ -137,6 +137,22 @@ import Testing
         #expect(post("save", cover).status == 409)
     }
 
+    /// Rows of two tables may have the same key.
+    @Test func anUpdateOfAReferenceWhoseTableChangedMeanwhileIsRefused() throws {
+        try run("UPDATE Note SET about = 'Tag:1' WHERE id = 1")
+        #expect(get("row", ["table": "Note", "key": "1"]).contains("\"text\":\"Tag:1\""))
+        func save(was: String) -> (status: Int, text: String) {
+            post(
+                "save",
+                #"{"table":"Note","kind":"update","key":"1","values":{"about":"Tag:4"},"was":{"about":"\#(was)"}}"#)
+        }
+        #expect(save(was: "Tag:1").status == 200)
+        try run("UPDATE Note SET about = 'Post:1' WHERE id = 1")
+        let late = save(was: "Tag:1")
+        #expect(late.status == 409 && late.text.contains("it is \\\"Post:1\\\" now"))
+        #expect(save(was: "Post:1").status == 200)
+    }
+
     @Test func aPageBeforeARowOfAListEndsBeforeIt() {
         let values = ["table": "Post", "key": "1", "list": "tags", "before": "2", "limit": "100"]
         let page = get("related", values)
