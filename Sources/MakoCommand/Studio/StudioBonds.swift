@@ -6,13 +6,17 @@ import MakoStorage
 struct StudioBonds {
     /// The rows that the row owns.
     private let owned: Set<RowPlace>
-    /// Whether an INSERT of its values restores the row once it is deleted.
+    /// Whether an INSERT of its values is known to restore the row once it is deleted.
     private let isAlone: Bool
 
-    /// - Parameter key: nil for a row that will be inserted.
-    init(_ key: RowKey?, _ table: StudioTable, _ view: Snapshot, isDeleted: Bool) throws {
+    /// - Parameters:
+    ///   - key: nil for a row that will be inserted.
+    ///   - cancellation: ends the search for rows that refer to a deleted one, as if there were one.
+    init(
+        _ key: RowKey?, _ table: StudioTable, _ view: Snapshot, isDeleted: Bool, _ cancellation: Cancellation
+    ) throws {
         owned = try key.map { try Self.owned($0, table, view) } ?? []
-        isAlone = try key.map { try !isDeleted || Self.isAlone($0, table, view) } ?? true
+        isAlone = try key.map { try !isDeleted || Self.isAlone($0, table, view, cancellation) } ?? true
     }
 
     /// Checks that the change can be reverted: it deleted no row that the row owned, and made it own none, which the
@@ -24,7 +28,7 @@ struct StudioBonds {
     func requireKept(_ key: RowKey, _ table: StudioTable, _ view: Snapshot) throws {
         guard isAlone else {
             throw StudioRefusal(
-                "The last deletion cannot be undone: the row was referred to, or held a list or an encrypted value.",
+                "The last deletion cannot be undone: the row was referred to, or may have been, since the search for references takes long without an index; or it held a list or an encrypted value.",
                 status: 409)
         }
         let areThere = try owned.allSatisfy { row in
@@ -45,7 +49,9 @@ struct StudioBonds {
 
     /// Whether no row refers to the row, in a list, by its key or as a row of any table, and its own values can be
     /// written by a statement.
-    private static func isAlone(_ key: RowKey, _ table: StudioTable, _ view: Snapshot) throws -> Bool {
+    private static func isAlone(
+        _ key: RowKey, _ table: StudioTable, _ view: Snapshot, _ cancellation: Cancellation
+    ) throws -> Bool {
         let live = table.handle.schema.liveColumns
         let writable = try table.handle.withRow(key, in: view) { row in
             live.indices.allSatisfy { position in
@@ -54,9 +60,11 @@ struct StudioBonds {
                 return KeyTree(bytes)?.keys.isEmpty == true
             }
         }
-        return try writable != false
-            && table.catalogue.referrers(of: table.handle).allSatisfy { referrer in
-                try referrer.rows(referringTo: key, table.catalogue, view).isEmpty
+        guard writable != false else { return false }
+        do {
+            return try table.catalogue.referrers(of: table.handle).allSatisfy { referrer in
+                try referrer.rows(referringTo: key, table.catalogue, view, limit: 1, cancellation).isEmpty
             }
+        } catch RecordError.cancelled { return false }
     }
 }

@@ -39,7 +39,8 @@ package final class StudioDatabase: Sendable {
         var rows = 1_000
         var bytes = 4 << 20
         var time = Duration.seconds(10)
-        /// The time for counting one list of a row, which reads the whole table where no index serves it.
+        /// The time for counting one list of a row, or for finding whether other rows refer to it, which read whole tables
+        /// where no index serves them.
         var counting = Duration.seconds(1)
         /// The number of rows of one grid page.
         var page = 500

@@ -26,7 +26,11 @@ extension StudioQuestion {
     private func save(_ saves: inout StudioSaves) throws -> JSONValue {
         let (change, bonds) = try read { view, catalogue in
             let change = try wanted(view, catalogue)
-            return (change, try StudioBonds(change.key, try table(catalogue), view, isDeleted: change.isDeletion))
+            let bonds = try database.limited(nil, database.limits.counting) { cancellation in
+                try StudioBonds(
+                    change.key, try table(catalogue), view, isDeleted: change.isDeletion, cancellation)
+            }
+            return (change, bonds)
         }
         let outcome = try database.file.run(try Statement.parse(change.statement))
         guard outcome.changed > 0 else {

@@ -86,15 +86,22 @@ package struct Referrer: Sendable {
 
     /// Returns the rows that refer to a row of the target.
     ///
+    /// - Parameters:
+    ///   - limit: the largest number of rows; `nil` for no limit.
+    ///   - cancellation: ends a scan with `RecordError.cancelled`.
     /// - Complexity: a lookup if an index starts with the column, otherwise a scan of the table.
     package func rows(
-        referringTo key: RowKey, _ catalogue: Catalogue, _ view: Snapshot
+        referringTo key: RowKey, _ catalogue: Catalogue, _ view: Snapshot, limit: Int? = nil,
+        _ cancellation: Cancellation? = nil
     ) throws(RecordError) -> [RowKey] {
-        if holdsMany { return try table.keys(holding: element(key), in: column, view: view) }
+        if holdsMany { return try table.keys(holding: element(key), in: column, view: view, limit: limit) }
         guard let value = try stored(key) else { return [] }
         let selection = Selection(
-            table: table.schema.name, condition: .comparison(.equal, .column([column]), .literal(value, at: .none)))
-        return try selection.plan(catalogue).keys(in: view)
+            table: table.schema.name, condition: .comparison(.equal, .column([column]), .literal(value, at: .none)),
+            limit: limit)
+        var plan = try selection.plan(catalogue)
+        plan.cancellation = cancellation
+        return try plan.keys(in: view)
     }
 
     /// Returns the value by which a column that holds no list refers to a row.

@@ -105,8 +105,9 @@ extension TableHandle {
     /// - Parameters:
     ///   - table: the number of the held row's table, if it is not the column's target.
     ///   - column: the column's name; the result is empty for a column of another type.
+    ///   - limit: the largest number of rows; `nil` for no limit.
     package func keys(
-        holding key: RowKey, ofTable table: UInt32 = 0, in column: String, view: Snapshot
+        holding key: RowKey, ofTable table: UInt32 = 0, in column: String, view: Snapshot, limit: Int? = nil
     ) throws(RecordError) -> [RowKey] {
         guard let index = elementIndexes.first(where: { $0.schema.columns.first?.name == column }) else { return [] }
         let element = ElementIndex.element(table, key)
@@ -114,7 +115,7 @@ extension TableHandle {
         do throws(StorageError) {
             var cursor = try view.cursor(in: index.tree)
             var isThere = try cursor.seek(element)
-            while isThere {
+            while isThere, found.count != limit {
                 let entry = cursor.key
                 guard entry.starts(with: element) else { break }
                 found.append(

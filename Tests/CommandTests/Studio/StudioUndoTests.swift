@@ -82,6 +82,25 @@ import Testing
         #expect(exists("Tag", "4"))
     }
 
+    @Test func aSearchForReferencesEndsAtTheFirstOneOrWhenItTakesLong() throws {
+        for _ in 0..<11 { try run("INSERT INTO Note (about) SELECT about FROM Note") }
+        try database.file.read { view, catalogue in
+            let table = StudioTable(try catalogue.requireTable("Tag"), catalogue)
+            let counts = try catalogue.referrers(of: table.handle).map { referrer in
+                try (1...2).map { key in
+                    try referrer.rows(referringTo: .rowID(key), catalogue, view, limit: 1).count
+                }
+            }
+            #expect(Set(counts) == [[0, 0], [0, 1], [1, 0]])
+            let cancellation = Cancellation()
+            let bonds = try StudioBonds(.rowID(4), table, view, isDeleted: true, cancellation)
+            try bonds.requireKept(.rowID(4), table, view)
+            cancellation.cancel()
+            let unknown = try StudioBonds(.rowID(4), table, view, isDeleted: true, cancellation)
+            #expect(throws: StudioRefusal.self) { try unknown.requireKept(.rowID(4), table, view) }
+        }
+    }
+
     @Test func anUpdateThatDeletedAnOwnedRowIsNotUndone() {
         let change = #"{"table":"Post","kind":"update","key":"1","values":{"cover":null}}"#
         #expect(post("save", change).status == 200)
