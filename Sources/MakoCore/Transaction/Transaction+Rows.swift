@@ -14,6 +14,7 @@ extension Transaction {
     ) throws(MakoError) -> RowKey {
         let key = binding.model.hasColumnKey ? nil : given
         if mode == .upsert && binding.mergesUpserts, let known = try knownRow(binding, given) {
+            try checkNumber(known, binding)
             let owned = try self.owned(by: known, binding)
             try encode(PropertySet.all.subtracting(binding.model.writeOnceColumns))
             keepWhenNil(binding)
@@ -21,22 +22,34 @@ extension Transaction {
                 try table.update(&self.writer, key: known, in: tx, changes: &self.changes, batch: self.batch)
             }
             try noteReleased(owned, by: known, binding)
-            if wasThere { return try checkingNumber(known, binding.model) }
+            if wasThere { return known }
             try encode(.all)
         }
+        try checkNumber(key, binding)
         // An upsert may replace the row with its key.
         let owned = mode == .upsert ? try self.owned(by: given, binding) : []
         if former != nil { keepWhenNil(binding) }
         let stored = try store(binding, key, mode, like: former)
         try noteReleased(owned, by: stored, binding)
-        return try checkingNumber(stored, binding.model)
+        return stored
     }
 
-    /// Refuses a row whose number the key's type cannot be: another number would mean another row.
-    private func checkingNumber(_ key: RowKey, _ model: EntityModel) throws(MakoError) -> RowKey {
-        guard case .rowID(let id) = key, !model.rowNumbers.contains(id) else { return key }
+    /// Refuses a row whose number the key's type cannot be: another number would mean another row. Before it is stored,
+    /// because a single row has no savepoint.
+    ///
+    /// - Parameter key: nil for a new row, which gets the next number.
+    private func checkNumber(_ key: RowKey?, _ binding: Binding) throws(MakoError) {
+        let model = binding.model
+        if model.rowNumbers.upperBound == .max { return }
+        let number: Int64
+        if case .rowID(let id) = key {
+            number = id
+        } else {
+            number = try tableAlone(binding.table) { (table, tx) throws(RecordError) in try table.nextID(in: tx) }
+        }
+        if model.rowNumbers.contains(number) { return }
         throw .unstorableValue(
-            entity: model.name, key: "\(id)", property: model.rowNumberProperty,
+            entity: model.name, key: "\(number)", property: model.rowNumberProperty,
             reason: "its type ends at \(model.rowNumbers.upperBound); give the key a wider type, such as Int")
     }
 

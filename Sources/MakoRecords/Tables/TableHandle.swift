@@ -133,6 +133,15 @@ package final class TableHandle: Sendable {
     /// The lowest id that the session has not assigned to a row yet. Ids of rolled-back transactions count as assigned.
     package var unassignedID: Int64 { ids.known }
 
+    /// Returns the id of the next row without taking it.
+    package func nextID(in tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
+        let id = try ids.peek(self, tx)
+        guard try contains(.rowID(id), in: tx.view) else { return id }
+        // A row written through another catalogue of the same file has the id.
+        ids.forget()
+        return try ids.peek(self, tx)
+    }
+
     /// Assigns no id below this one in this session.
     package func skipIDs(below id: Int64) { ids.skip(below: id) }
 

@@ -50,6 +50,19 @@ enum RowNumberModels {
         #expect(try db.find(M.Chime.self, 127)?.beats == 127 && db.query(M.Chime.self).count() == 127)
     }
 
+    @Test func aRowRefusedInsideATransactionIsNotStored() throws {
+        try db.transaction {
+            try db.save((1...127).map { M.Tick(beats: $0) })
+            try db.save((1...127).map { M.Chime(beats: $0) })
+            #expect(throws: MakoError.self) { try db.save(M.Tick(beats: 128)) }
+            #expect(throws: MakoError.self) { try db.insert(M.Tick(beats: 128)) }
+            #expect(throws: MakoError.self) { try db.save(M.Chime(beats: 128)) }
+            #expect(try db.query(M.Tick.self).fetch().count == 127)
+        }
+        #expect(try db.query(M.Tick.self).fetch().count == 127 && db.query(M.Chime.self).fetch().count == 127)
+        #expect(try db.save(M.Tick(id: 5, beats: 500)).id == 5)
+    }
+
     @Test func aRowNumberBeyondTheKeysTypeCannotBeRead() throws {
         try db.rawQuery("INSERT INTO Tick (id, beats) VALUES (300, 1)")
         try db.rawQuery("INSERT INTO Chime (id, beats) VALUES (300, 1)")
