@@ -93,7 +93,7 @@ extension EntityRender {
             members.append(block("\(access)\(required)init()", lines + (isSubclass ? ["super.init()"] : [])))
         }
         let given = source.memberwiseParameters
-        if !given.isEmpty, !writes(given.map(\.name)) {
+        if !given.isEmpty, !hasMemberwise {
             let parameters = given.map(parameter).joined(separator: ", ")
             let assignments = given.map { assignment($0, value: $0.codeName, rowKey: rowKey) }
             let chained = !source.isFinalClass || isSubclass || source.hasDesignatedInitializer

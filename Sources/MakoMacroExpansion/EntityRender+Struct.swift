@@ -7,7 +7,7 @@ extension EntityRender {
         let stored = source.parameters
         members += stampProperties { _, _ in "" }
         let given = source.memberwiseParameters
-        if !writes(given.map(\.name)), !given.isEmpty {
+        if !given.isEmpty, !hasMemberwise {
             let names = Set(given.map(\.name))
             let others = initialValues(of: stored.filter { !names.contains($0.name) })
             let assignments = others + given.map { "self.\($0.codeName) = \($0.codeName)" }

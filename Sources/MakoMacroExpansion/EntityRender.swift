@@ -259,17 +259,29 @@ extension EntityRender {
     /// The default values of a public initialiser's parameters: as default arguments they could not use declarations
     /// that are not public.
     func defaultMembers() -> [String] {
-        if writes(source.memberwiseParameters.map(\.name)) { return [] }
+        if hasMemberwise { return [] }
         let access = source.memberwiseAccess.modifier
         let values = source.memberwiseParameters.filter(needsPublicDefault).map { property in
-            "\(access)static var \(property.codeName): \(property.type) { \(property.defaultValue ?? "nil") }"
+            let value = Self.naming(type, in: property.defaultValue ?? "nil")
+            return "\(access)static var \(property.codeName): \(property.type) { \(value) }"
         }
         return values.isEmpty ? [] : [block("\(access)nonisolated enum _$defaults\(type)", values)]
+    }
+
+    /// A default value for another type's body: with the type's name in place of `Self`.
+    private static func naming(_ type: String, in value: String) -> String {
+        ExprSyntax(stringLiteral: value).tokens(viewMode: .sourceAccurate).map { token in
+            let isType = token.tokenKind == .keyword(.Self)
+            return isType ? "\(token.leadingTrivia)\(type)\(token.trailingTrivia)" : token.description
+        }.joined()
     }
 
     private func needsPublicDefault(_ property: PropertySource) -> Bool {
         source.memberwiseAccess > .internal && property.defaultValue != nil && !property.hasPlainDefault
     }
+
+    /// Whether the body has the memberwise initialiser: of all properties, or of those that are not private.
+    var hasMemberwise: Bool { [source.parameters, source.memberwiseParameters].contains { writes($0.map(\.name)) } }
 
     func writes(_ labels: [String]) -> Bool { source.initializers.contains { $0.labels == labels } }
 }

@@ -89,9 +89,9 @@ struct EntitySource: Sendable {
     /// The properties that initialisers set.
     var parameters: [PropertySource] { properties.filter { !$0.isMany && !$0.isStamp } }
     /// The parameters of the memberwise initialiser. As in Swift's own, a private property with a value of its own is
-    /// none: its type may be private, too.
+    /// none: its type may be private, too. A `let` without a value has it from nowhere else.
     var memberwiseParameters: [PropertySource] {
-        parameters.filter { $0.access >= .internal || !$0.hasInitialValue }
+        parameters.filter { $0.access >= .internal || !$0.hasInitialValue || $0.isConstant }
     }
     /// The access of the memberwise initialiser: its parameters have the types of the properties.
     var memberwiseAccess: Access {

@@ -113,10 +113,24 @@ import Testing
         #expect(object.contains("init(x: Int = 1) {"))
         #expect(object.contains("self._phase = .idle") && object.contains("self._note = nil"))
         #expect(object.contains("try values.value(\"phase\""))
-        let (value, _) = expand("@Entity struct A { var x: Int; private var phase = 1; private let note: Note? }")
+        let (value, _) = expand(
+            "@Entity struct A { var x: Int; private var phase = 1; private var note: Optional<Note> }")
         #expect(value.contains("init(x: Int) {\n        self.note = nil\n        self.x = x"))
         let (chained, _) = expand("@Entity class A { var x = 1; private var phase: Phase = .idle }")
         #expect(chained.contains("init(x: Int = 1) {\n        self.init()\n        self._x.value = x\n    }"))
+        // Nothing else could give it a value.
+        let (constant, _) = expand("@Entity struct A { var x: Int; private let note: Note? }")
+        #expect(constant.contains("private init(x: Int, note: Note? = nil) {"))
+    }
+
+    @Test(arguments: ["x: Int, phase: Phase", "x: Int"])
+    func aMemberwiseInitialiserInTheBodyReplacesTheGeneratedOne(_ parameters: String) {
+        let body = "public var x: Int = A.start; private var phase: Phase = .idle; init(\(parameters)) { }"
+        for kind in ["struct", "final class"] {
+            let (text, messages) = expand("@Entity public \(kind) A { \(body) }")
+            #expect(messages.isEmpty)
+            #expect(!text.contains("init(x: Int = ") && !text.contains("_$defaults"))
+        }
     }
 
     @Test func defaultsOfAPublicInitialiserMayUseWhatIsNotPublic() {
@@ -136,6 +150,9 @@ import Testing
         let own = expand(
             "@Entity public final class A { public var title: String = A.blank; public init(title: String) { } }")
         #expect(!own.text.contains("_$defaults"))
+        let (value, _) = expand(
+            "@Entity public struct A { public var titles: [String] = [Self.blank, Self /* own */.make()] }")
+        #expect(value.contains("static var titles: [String] { [A.blank, A /* own */.make()] }"))
     }
 
     @Test func publicStructsAreSendableByName() {
