@@ -2,12 +2,12 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// An error message of the macros, with the remedy.
+/// A message of the macros, with the remedy.
 struct MacroComplaint: DiagnosticMessage {
     let message: String
     let id: String
     var diagnosticID: MessageID { MessageID(domain: "Mako", id: id) }
-    var severity: DiagnosticSeverity { .error }
+    var severity = DiagnosticSeverity.error
 }
 
 /// The description of a fix-it.
@@ -24,10 +24,14 @@ struct Finding {
     var node: Syntax
     /// The fix-it that the compiler offers.
     var fixIt: FixIt? = nil
+    /// Whether members are generated nevertheless.
+    var isWarning = false
 
     func report(in context: some MacroExpansionContext) {
         let fixIts = fixIt.map { [$0] } ?? []
         context.diagnose(
-            Diagnostic(node: node, message: MacroComplaint(message: message, id: id), fixIts: fixIts))
+            Diagnostic(
+                node: node, message: MacroComplaint(message: message, id: id, severity: isWarning ? .warning : .error),
+                fixIts: fixIts))
     }
 }

@@ -25,7 +25,6 @@ struct EntityCheck {
         checkKeys(of: source, &found)
         checkConstantKeys(of: source, &found)
         checkNames(of: source, &found)
-        checkEquality(of: source, &found)
         if source.columns.count > propertyLimit {
             found.append(
                 Finding(
@@ -40,6 +39,7 @@ struct EntityCheck {
     /// Findings that concern classes without an entity as superclass.
     static func findings(inRoot source: EntitySource) -> [Finding] {
         var found = inheritanceFindings(in: source)
+        checkEquality(of: source, &found)
         if source.keyProperties.isEmpty, !source.isPartial {
             for property in source.columns where property.columnName.lowercased() == "id" {
                 found.append(
@@ -129,7 +129,8 @@ struct EntityCheck {
         let generated = ["keyValues", "assignMissingKey"] + (source.isClass ? ["forgetKey"] : [])
         for property in source.properties {
             let backing = "_" + property.name
-            if source.isClass, !property.isMany, source.variableNames.contains(backing) {
+            let hasBacking = source.isClass && !property.isMany && property.name != source.rowNumberKey?.name
+            if hasBacking, source.variableNames.contains(backing) {
                 found.append(
                     Finding(
                         id: "backingName",

@@ -107,10 +107,8 @@ extension EntityMacro: MemberMacro {
             findings +=
                 source.isSubclass ? EntityCheck.findings(inSubclass: source) : EntityCheck.findings(inRoot: source)
         }
-        guard let source, findings.isEmpty else {
-            for finding in findings { finding.report(in: context) }
-            return []
-        }
+        for finding in findings { finding.report(in: context) }
+        guard let source, findings.allSatisfy(\.isWarning) else { return [] }
         return EntityRender(source).members()
     }
 }

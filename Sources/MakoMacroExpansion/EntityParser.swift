@@ -206,6 +206,7 @@ struct EntityParser {
             for member in members {
                 if let inner = member.decl.as(IfConfigDeclSyntax.self) { checkConditional(inner, into: &source) }
                 if member.decl.is(DeinitializerDeclSyntax.self) { source.hasDeinitializer = true }
+                if let function = member.decl.as(FunctionDeclSyntax.self) { source.noteEquality(function) }
                 if let macro = member.decl.as(MacroExpansionDeclSyntax.self), Self.isIndex(macro) {
                     find(
                         "conditionalIndex", "@Entity: #\(macro.macroName.text) inside '#if' has no effect; move it out",
@@ -274,7 +275,7 @@ struct EntityParser {
         for each in variable.bindings {
             if let name = each.pattern.as(IdentifierPatternSyntax.self)?.identifier.text.trimmingBackticks {
                 source.memberNames.insert(name)
-                source.variableNames.insert(name)
+                if !Self.isStatic(variable) { source.variableNames.insert(name) }
             }
         }
         if Self.has("Transient", variable) || Self.isStatic(variable) {

@@ -47,6 +47,7 @@ struct EntitySource: Sendable {
     /// The initialisers in the body.
     var initializers: [InitializerSource] = []
     var memberNames: Set<String> = []
+    /// The properties of an instance, stored and computed.
     var variableNames: Set<String> = []
     /// The `==` that the body of a class has for it.
     var equality: Syntax?

@@ -36,24 +36,25 @@ extension EntityParser {
     private static func isCertain(_ call: FunctionCallExprSyntax, of name: String) -> Bool {
         guard let first = call.arguments.first else { return call.trailingClosure == nil }
         guard let label = first.label?.text else {
-            return ["CGFloat", "Data", "Decimal"].contains(name) || isNumber(first.expression)
-                || ["Character", "String", "Substring"].contains(name) && isPlain(first.expression)
+            // `Int(text)` is failable, too, but looks as `Int(number)` does.
+            return ["Character", "String", "Substring"].contains(name)
+                || !first.expression.is(StringLiteralExprSyntax.self)
         }
-        return (certainLabels[name] ?? ["clamping", "truncatingIfNeeded", "bitPattern"]).contains(label)
+        return (certainLabels[name] ?? certainLabelsOfNumbers).contains(label)
     }
 
-    private static func isNumber(_ value: ExprSyntax) -> Bool {
-        let value = value.as(PrefixOperatorExprSyntax.self)?.expression ?? value
-        return value.is(IntegerLiteralExprSyntax.self) || value.is(FloatLiteralExprSyntax.self)
-    }
+    private static let certainLabelsOfNumbers: Set<String> = [
+        "ascii", "bitPattern", "clamping", "sign", "signOf", "truncatingIfNeeded",
+    ]
 
     /// The first labels of initialisers that always return a value.
     private static let certainLabels: [String: Set<String>] = [
         "CGPoint": ["x"], "CGRect": ["x", "origin"], "CGSize": ["width"], "Character": [], "Coordinate": ["latitude"],
-        "Data": ["repeating", "count", "capacity"],
+        "Data": ["buffer", "bytes", "capacity", "count", "repeating"],
         "Date": ["timeIntervalSinceReferenceDate", "timeIntervalSince1970", "timeIntervalSinceNow", "timeInterval"],
         "Decimal": ["sign", "signOf", "floatLiteral", "integerLiteral"], "NSRange": ["location"],
-        "RGBAColor": ["red"], "String": ["repeating", "describing", "reflecting", "decoding", "format", "localized"],
+        "RGBAColor": ["red"],
+        "String": ["cString", "decoding", "describing", "format", "localized", "reflecting", "repeating"],
         "Substring": [], "URL": ["fileURLWithPath", "filePath"], "UUID": ["uuid"],
     ]
 

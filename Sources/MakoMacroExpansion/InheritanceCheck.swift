@@ -5,13 +5,18 @@ import SwiftSyntax
 extension EntityCheck {
     /// Superclasses of other libraries.
     private static let foreignSuperclasses: Set<String> = [
-        "NSObject", "NSManagedObject", "Object", "RLMObject", "SRKObject",
+        "NSObject", "NSManagedObject", "RLMObject", "SRKObject",
     ]
+
+    /// A bare `Object` may be a protocol of the user's.
+    private static func isForeign(_ source: EntitySource) -> Bool {
+        foreignSuperclasses.contains(source.firstInheritedName) || source.firstInherited == "RealmSwift.Object"
+    }
 
     /// Findings that concern the inheritance clause of a class without an entity as superclass.
     static func inheritanceFindings(in source: EntitySource) -> [Finding] {
         var found: [Finding] = []
-        if let first = source.inherited.first, foreignSuperclasses.contains(source.firstInheritedName) {
+        if let first = source.inherited.first, isForeign(source) {
             found.append(
                 Finding(
                     id: "superclass",
@@ -30,14 +35,15 @@ extension EntityCheck {
         return found
     }
 
-    /// Objects are hashed by identity, unless the class says otherwise.
+    /// Objects are hashed by identity, unless the class says otherwise: here, or in an extension, which a macro does not
+    /// see. The `==` of a subclass is not the one that `Hashable` uses.
     static func checkEquality(of source: EntitySource, _ found: inout [Finding]) {
         guard let equality = source.equality, !source.hasHash else { return }
         found.append(
             Finding(
                 id: "equality",
-                message: "'\(source.name)' has its own '==', and equal objects would have different hashes; write "
-                    + "'hash(into:)' beside it", node: equality))
+                message: "'\(source.name)' has its own '==', and equal objects need equal hashes; write 'hash(into:)' "
+                    + "beside it, because one in an extension is not seen here", node: equality, isWarning: true))
     }
 }
 
@@ -50,6 +56,15 @@ extension EntitySource {
             hasHash = true
         }
         let isOfType = parameters.allSatisfy { ["Self", name].contains(EntityParser.lastName(of: $0.type)) }
-        if function.name.text == "==", parameters.count == 2, isOfType { equality = Syntax(function.name) }
+        if function.name.text == "==", parameters.count == 2, isOfType, !Self.comparesIdentity(function) {
+            equality = Syntax(function.name)
+        }
+    }
+
+    /// Whether a method's only operator is `===`.
+    private static func comparesIdentity(_ function: FunctionDeclSyntax) -> Bool {
+        let tokens = function.body?.tokens(viewMode: .sourceAccurate).map(\.tokenKind) ?? []
+        let operators = tokens.compactMap { if case .binaryOperator(let text) = $0 { text } else { nil } }
+        return operators == ["==="]
     }
 }

@@ -36,7 +36,6 @@ import Testing
             ("@Entity struct A { @Transient var x: Int }", "needs a default value"),
             ("@Entity struct A { @Transient let x: Int? }", "needs a default value"),
             ("@Entity final class A { @Transient var x: Optional<Int> }", "needs a default value"),
-            ("@Entity final class A { static func == (l: A, r: A) -> Bool { true } }", "different hashes"),
             ("@Entity final class A: Sendable { var x = 1 }", "makes 'A' Sendable"),
             ("@Entity final class A: NSObject, Codable { var x = 1 }", "remove 'NSObject'"),
             ("@Entity class A: RealmSwift.Object { var x = 1 }", "must be an entity"),
@@ -365,9 +364,31 @@ import Testing
             "@Entity private struct A { var x = 1 }",
             "@Entity struct A { var keyValues = 1 }",
             "@Entity final class A { var x = 1; var y: Int { 1 }; func _x(_ y: Int) { } }",
+            "@Entity final class A { var id: Int?; @Transient var _id = 1 }",
+            "@Entity final class A { var total = 1; static var _total = 2 }",
+            "@Entity final class A: Object { var x = 1 }",
+            "@Entity final class A { static func == (l: A, r: A) -> Bool { l === r } }",
+            """
+            @Entity final class A {
+                static func == (l: A, r: A) -> Bool { l.x == r.x }
+                #if DEBUG
+                    func hash(into hasher: inout Hasher) { }
+                #endif
+            }
+            """,
+            "@Entity final class A { var x = Double(Config.width); var y = Int(Config.max); var z = String(name) }",
+            "@Entity struct A { var x = UInt8(ascii: \".\"); var y = String(cString: p); var z = Data(buffer: b) }",
         ])
     func accepted(_ source: String) {
         #expect(complaints(source).isEmpty)
+    }
+
+    @Test func anEqualityWithoutAHashIsAWarning() {
+        let equality = "static func == (l: A, r: A) -> Bool { l.x == r.x }"
+        let (text, messages) = expand("@Entity final class A { var x = 1; \(equality) }")
+        #expect(messages.count == 1 && messages[0].contains("equal objects need equal hashes"))
+        #expect(text.contains("entityModel") && text.contains("_x = EntityCoding.ScalarField<Int>"))
+        #expect(expand("@Entity final class A: B { var x = 1; \(equality) }", conformances: []).messages.isEmpty)
     }
 
     @Test func computedAndStaticPropertiesAreLeftAlone() {
