@@ -34,7 +34,10 @@ extension ToOne {
 
 extension ToMany {
     /// The async form of `load()`.
-    public func load() async throws(MakoError) -> Results<Target> { try await query().fetch() }
+    public func load() async throws(MakoError) -> Results<Target> {
+        if let known = try prefetched() { return Results(known) }
+        return try await query().fetch()
+    }
 }
 
 extension Workspace {

@@ -96,7 +96,7 @@ public struct ToMany<Target: ObjectEntity>: @unchecked Sendable {
     public func `where`(_ condition: Condition<Target>) -> Query<Target> { query().where(condition) }
 
     /// The prefetched objects, if they are of the latest commit.
-    private func prefetched() throws(MakoError) -> [Target]? {
+    func prefetched() throws(MakoError) -> [Target]? {
         let model = Target.entityModel
         guard owner.lockedState({ $0.extra?.prefetched }) != nil, let column = model.keyPaths[inverse],
             let many = owner.lockedState({ $0.takePrefetched(for: column, of: model) }),

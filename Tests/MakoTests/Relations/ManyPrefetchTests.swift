@@ -63,6 +63,18 @@ import Testing
         #expect(try names(Array(departments)) == expected)
     }
 
+    @Test func asyncLoadsReturnThePrefetchedMembers() async throws {
+        try fillDepartments()
+        let departments = try await db.query(Department.self).prefetch(\.people).orderBy(\.id).fetch()
+        let lazy = db.metrics.lazyLoads
+        for department in departments {
+            let found = try await department.people.load()
+            #expect(found.count == (department.name == "Nobody" ? 0 : 3))
+            #expect(found.allSatisfy { $0.department === department })
+        }
+        #expect(db.metrics.lazyLoads == lazy)
+    }
+
     @Test func whatWasCommittedSinceIsShown() throws {
         try fillDepartments()
         let departments = try db.query(Department.self).prefetch(\.people).orderBy(\.id).fetch()
