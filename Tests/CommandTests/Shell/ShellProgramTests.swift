@@ -79,14 +79,18 @@ import Testing
     @Test func aDumpIsAScript() throws {
         _ = try shell(
             "CREATE TABLE \"a;\n'b\" (x TEXT NOT NULL, \"/*\" REAL, d DATE, u UUID, b BLOB, f BOOLEAN);\nCREATE INDEX i ON \"a;\n'b\" (x DESC);"
-                + "INSERT INTO \"a;\n'b\" (rowid, x, \"/*\", d, u, b, f) VALUES (1, ';--\n''', -0.0, '2001-01-01 00:00:00.5', NULL, x'00ff', TRUE), (-5, '', 9e999, NULL, NULL, NULL, FALSE);"
+                + "INSERT INTO \"a;\n'b\" (rowid, x, \"/*\", d, u, b, f) VALUES (1, ';--\n''', -0.0, '2001-01-01 00:00:00.5', NULL, x'00ff', TRUE), (-5, '', 9e999, NULL, NULL, NULL, FALSE), (2, 'NaN', 9e999 - 9e999, NULL, NULL, NULL, NULL);"
         )
         let dump = try program.run(["dump", "a.mako"]).output
+        #expect(dump.contains("VALUES (2, 'NaN', (9e999 - 9e999), NULL"), "\(dump)")
         let copied = try program.run(["shell", "b.mako"], input: dump)
         #expect(copied.status == 0 && copied.errors.hasPrefix("b.mako did not exist"), "\(copied)")
         #expect(
             try program.run(["dump", "b.mako"]).output.split(separator: "\n").dropFirst()
                 == dump.split(separator: "\n").dropFirst())
+        let read = try program.run(
+            ["shell", "b.mako"], input: ".mode csv\nSELECT \"/*\" AS n FROM \"a;\n'b\" WHERE x = 'NaN';")
+        #expect(read.output == "n\nNaN\n", "\(read)")
     }
 
     /// SIGTERM ends a script; what it has done is there, and the database is closed.

@@ -5,8 +5,8 @@ import Testing
 
 @testable import MakoCommand
 
-/// Keywords as names of tables and columns.
-@Suite struct KeywordNameTests {
+/// Schemas as statements, which dumps consist of.
+@Suite struct SchemaTextTests {
     /// Every word in capitals in the sources of the parser.
     private static func keywords() throws -> Set<String> {
         var root = URL(fileURLWithPath: #filePath)
@@ -30,6 +30,22 @@ import Testing
         for line in text.split(separator: "\n") { _ = session.take(String(line)) }
         session.end()
         return (file, collected.complaints)
+    }
+
+    /// No statement has a default of NaN, and replaying a dump ends at the first error.
+    @Test func aDefaultOfNaNIsLeftOut() throws {
+        let schema = EntitySchema(
+            name: "Number",
+            columns: [
+                ColumnSchema("nothing", .double, default: .double(.nan)),
+                ColumnSchema("most", .double, default: .double(.infinity)),
+                ColumnSchema("least", .double, default: .double(-.infinity)),
+            ])
+        let text = SchemaText.statements(schema)
+        #expect(try replay(text).complaints.isEmpty)
+        #expect(text.contains("nothing REAL NOT NULL,"), "\(text)")
+        #expect(text.contains("most REAL NOT NULL DEFAULT 9e999,"), "\(text)")
+        #expect(text.contains("least REAL NOT NULL DEFAULT -9e999\n"), "\(text)")
     }
 
     @Test func everyKeywordIsANameInADump() throws {
