@@ -178,12 +178,14 @@ import Testing
     @Test func pagesAndTheLogCanBeLookedAt() throws {
         #expect(try mako("import", "people.csv", "people.mako").status == 0)
         let header = try mako("page", "people.mako", "0")
-        #expect(header.status == 0 && header.output.contains("use     header block, copy 0"))
+        #expect(header.status == 0 && header.output.contains("  use       header block, copy 0\n"))
         #expect(header.output.contains("generation: "))
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder + "people.mako")))
         let leaf = try #require((9..<bytes.count / 4096).last { bytes[$0 * 4096 + 13] == 1 })
         let page = try mako("page", "people.mako", "\(leaf)", "--hex")
         #expect(page.status == 0 && page.output.contains("integerLeaf, level 0"))
+        let labels = page.output.matches(of: /\n  (?:type|write id|use|tree|path) +/)
+        #expect(labels.count == 5 && Set(labels.map(\.output.count)) == [13], "\(page.output)")
         #expect(page.output.contains("0ff0  "))
         #expect(try mako("page", "people.mako", "99999").errors.contains("beyond the end"))
         #expect(try mako("page", "nothing.mako", "0").status == 66)
@@ -192,7 +194,7 @@ import Testing
         #expect(try mako("log", "people.mako").output == "0 segments, 0 frames\n")
         try damage([leaf])
         let damaged = try mako("page", "people.mako", "\(leaf)")
-        #expect(damaged.status == 1 && damaged.output.contains("damage  its checksum does not match its bytes"))
+        #expect(damaged.status == 1 && damaged.output.contains("  damage    its checksum does not match its bytes"))
 
         let store = try Store(at: folder + "open.mako")
         defer { try? store.close() }

@@ -32,16 +32,18 @@ struct PageCommand: Verb {
             lines.append("  all zeros")
         } else {
             lines += [
-                "  type    \(header.typeName ?? "unknown (\(header.type))"), level \(header.level)",
+                "  type      \(header.typeName ?? "unknown (\(header.type))"), level \(header.level)",
                 "  write id  \(header.writeID)",
             ]
         }
-        lines.append("  use     \(use(page.use))")
-        if header.tree != 0 { lines.append("  tree    \(page.treeName.map { "\($0), " } ?? "")number \(header.tree)") }
-        if let treePath = page.treePath {
-            lines.append("  path    \((treePath + [page.number]).map(String.init).joined(separator: " > "))")
+        lines.append("  use       \(use(page.use))")
+        if header.tree != 0 {
+            lines.append("  tree      \(page.treeName.map { "\($0), " } ?? "")number \(header.tree)")
         }
-        if let problem = page.problem { lines.append("  damage  \(problem)") }
+        if let treePath = page.treePath {
+            lines.append("  path      \((treePath + [page.number]).map(String.init).joined(separator: " > "))")
+        }
+        if let problem = page.problem { lines.append("  damage    \(problem)") }
         for field in page.fields { lines.append("  \(field.name): \(field.value)") }
         if !page.entries.isEmpty || header.typeName?.hasSuffix("Leaf") == true {
             lines.append("  \(DisplayText.count(page.entries.count, "entry", plural: "entries"))")
