@@ -104,12 +104,12 @@ package enum DateText {
             return number
         }
 
-        /// Parses `10:20`, `10:20:30` and `10:20:30.5`.
+        /// Parses `10:20`, `10:20:30` and `10:20:30.5`. The leap second 60 is the next minute.
         mutating func time() -> (seconds: Int, fraction: Double)? {
             guard let hour = digits(2), take(":"), let minute = digits(2), hour < 24, minute < 60 else { return nil }
             let seconds = hour * 3600 + minute * 60
             guard take(":") else { return (seconds, 0) }
-            guard let second = digits(2), second < 60, let fraction = fraction() else { return nil }
+            guard let second = digits(2), second < 61, let fraction = fraction() else { return nil }
             return (seconds + second, fraction)
         }
 
