@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// The sources and pages that scripts make.
+/// The sources, pages and lists that scripts make or check.
 @Suite(.enabled(if: Python.path != nil, "python3 is not on the PATH")) struct AsyncTwinTests {
-    @Test(arguments: ["async-twins", "test-counts"])
-    func theOutputIsUpToDate(of script: String) throws {
+    @Test(arguments: [("async-twins", "--check"), ("test-counts", "--check"), ("coverage", "stale")])
+    func theOutputIsUpToDate(of script: String, argument: String) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: try #require(Python.path))
-        process.arguments = [Repository.root + "/scripts/\(script)", "--check"]
+        process.arguments = [Repository.root + "/scripts/\(script)", argument]
         let pipe = Pipe()
         process.standardError = pipe
         try process.run()
