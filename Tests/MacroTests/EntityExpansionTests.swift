@@ -152,7 +152,7 @@ import Testing
         #expect(!own.text.contains("_$defaults"))
         let (value, _) = expand(
             "@Entity public struct A { public var titles: [String] = [Self.blank, Self /* own */.make()] }")
-        #expect(value.contains("static var titles: [String] { [A.blank, A /* own */.make()] }"))
+        #expect(value.contains("public static var titles: [String] {\n            [A.blank, A /* own */.make()]\n"))
     }
 
     @Test func publicStructsAreSendableByName() {
