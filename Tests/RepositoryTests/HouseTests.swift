@@ -99,6 +99,17 @@ import Testing
         }
     }
 
+    /// `make instructions` fails for a case without a limit.
+    @Test func eachInstructionCaseHasALimit() throws {
+        let cases = Repository.files(in: "Tests/InstructionCases").flatMap { file in
+            file.text.matches(of: #/InstructionCase\("([a-z0-9-]+)"/#).map { String($0.output.1) }
+        }
+        let limits = try #require(Repository.read("Tests/Instructions.txt")).split(separator: "\n")
+            .filter { !$0.hasPrefix("#") }.compactMap { $0.split(separator: " ").first.map(String.init) }
+        #expect(cases.count >= 20)
+        #expect(Set(limits) == Set(cases))
+    }
+
     /// `make test` prints the reason of each test that it skips.
     @Test func eachSkippedTestHasAReason() throws {
         let condition = try Regex(#"\.(enabled|disabled)\((if: )?[^"]*\)"#)
