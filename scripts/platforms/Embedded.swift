@@ -1,6 +1,7 @@
 // What the embedded standard library does not have, as far as the sources mention it. Only the signatures matter here.
 
 public protocol Codable {}
+public protocol CodingKey {}
 
 public protocol CustomReflectable {
     var customMirror: Mirror { get }
