@@ -101,12 +101,12 @@ import Testing
             let reader = try POSIXFileSystem().open(path, .readOnly)
             defer { for each in [file, reader] { each.close() } }
             #expect(try reader.pin(7))
-            let other = open(path, O_RDWR)
+            let other = called { open(path, O_RDWR) }
             // Locks of this kind end when the process closes any descriptor of the file.
             var lock = flock()
             lock.l_type = Int16(F_RDLCK)
             lock.l_whence = Int16(SEEK_SET)
-            try #require(fcntl(other, F_SETLK, &lock) == 0)
+            try #require(called { fcntl(other, F_SETLK, &lock) } == 0)
             #expect(throws: FileError(operation: "pins", path: path, code: EBUSY)) { _ = try file.pins() }
             close(other)
             #expect(try file.pins() == [7])
@@ -118,11 +118,11 @@ import Testing
         try withDirectory { directory in
             let path = directory + "/s.mako"
             try Store(at: path).close()
-            let other = open(path, O_RDWR)
+            let other = called { open(path, O_RDWR) }
             var lock = flock()
             lock.l_type = Int16(F_RDLCK)
             lock.l_whence = Int16(SEEK_SET)
-            try #require(fcntl(other, F_SETLK, &lock) == 0)
+            try #require(called { fcntl(other, F_SETLK, &lock) } == 0)
             #expect(throws: StorageError.alreadyOpen(path: path)) { _ = try Store(at: path) }
             close(other)
             try Store(at: path).close()
@@ -154,7 +154,7 @@ import Testing
     #if os(Linux)
         /// Other libraries write zeros instead, over what another thread writes meanwhile.
         @Test func allocatingWritesNothingWhereTheFileSystemCannotAllocate() throws {
-            let descriptor = open("/proc/self/comm", O_RDWR)
+            let descriptor = called { open("/proc/self/comm", O_RDWR) }
             try #require(descriptor >= 0)
             defer { close(descriptor) }
             #expect(mako_allocate(descriptor, 0, 100) == MAKO_NO_SUCH_ALLOCATION)
@@ -166,7 +166,7 @@ import Testing
                 let path = directory + "/link"
                 let target = Array(directory.utf8CString.dropLast()) + [0x2f, CChar(bitPattern: 0xFF), 0]
                 try #require(symlink(target, path) == 0)
-                let created = open(target, O_CREAT | O_RDWR, 0o644)
+                let created = called { open(target, O_CREAT | O_RDWR, 0o644) }
                 try #require(created >= 0)
                 close(created)
                 #expect(throws: FileError(operation: "open", path: path, code: EILSEQ)) {
@@ -201,5 +201,13 @@ import Testing
         #expect(Duration.milliseconds(1500).nanoseconds == 1_500_000_000)
         #expect(Duration.seconds(Int64.max).nanoseconds == UInt64.max / 2)
         #expect(Durability.async(maxDelay: .seconds(-5)).maxDelay == 0)
+    }
+}
+
+/// The result of a system call, made again while a signal interrupts it, as `make interrupted` lets them.
+private func called(_ call: () -> Int32) -> Int32 {
+    while true {
+        let result = call()
+        if result >= 0 || errno != EINTR { return result }
     }
 }
