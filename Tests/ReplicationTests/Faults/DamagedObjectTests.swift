@@ -115,19 +115,6 @@ import Testing
         #expect(try ledger.restored(last) == ledger.states[last])
     }
 
-    /// Ships a full backup, then for each commit its frames, and a backup of it.
-    private func shippedWithBackups(_ seed: UInt64) throws -> Ledger {
-        let ledger = try Ledger(seed: seed)
-        for backupAfterBytes: UInt64 in [1 << 20, 1, 1, 1 << 20] {
-            var options = Replicator.Options()
-            options.backupAfterBytes = backupAfterBytes
-            options.now = { 1_000_000 }
-            try ledger.commit(.small)
-            try Replicator(ledger.store, to: ledger.objects, options: options).ship()
-        }
-        return ledger
-    }
-
     /// The report of restoring a commit into a new file.
     private func report(_ ledger: Ledger, _ commit: UInt64) throws -> RestoreReport {
         let options = Ledger.options(MemoryFileSystem(), seed: 5)
@@ -137,26 +124,13 @@ import Testing
     /// One backup or all behind the first are missing, or damaged in their headers or contents.
     @Test(arguments: [nil, 20, 2000] as [Int?], [1, 2]) func framesLeadPastDamagedBackups(byte: Int?, count: Int) throws
     {
-        let ledger = try shippedWithBackups(47)
+        let ledger = try Ledger.withBackups(seed: 47)
         let newest = try ledger.commitNumber()
         let whole = ledger.objects.objects
-        let database = ReplicaNames(prefix: "", database: try ledger.replica.databases()[0])
-        // The names of the backups behind the first, in order: what a damaged byte of them is in.
-        let backups = whole.keys.filter { $0.contains("/seq/") }.sorted().compactMap { name -> String? in
-            let header = SequenceHeader(Array((whole[name] ?? []).prefix(SequenceHeader.bytes)))
-            guard let header, header.kind != .frames else { return nil }
-            let isContent = header.kind == .full && (byte ?? 0) >= SequenceHeader.bytes
-            return isContent ? database.full(1, header.after.commit, digest: header.digest) : name
-        }.dropFirst()
+        let backups = try ledger.backups(byte: byte).dropFirst()
         try #require(backups.count == 2)
         let names = backups.suffix(count)
-        for name in names {
-            if let byte {
-                ledger.objects.objects[name]?[byte] ^= 1
-            } else {
-                ledger.objects.objects[name] = nil
-            }
-        }
+        ledger.damage(names, byte: byte)
         #expect(try ledger.replica.restorePoints()[0].gaps == [])
         for commit in newest - 2...newest {
             #expect(try ledger.restored(commit) == ledger.states[commit])
@@ -213,5 +187,18 @@ import Testing
             try ledger.replicator().ship()
         }
         #expect(try ledger.restored(nil) == ledger.state)
+    }
+}
+
+extension Ledger {
+    /// The names of the objects in which the backups have a byte, in order; without a byte, their headers.
+    func backups(byte: Int?) throws -> [String] {
+        let database = ReplicaNames(prefix: "", database: try replica.databases()[0])
+        return objects.objects.keys.filter { $0.contains("/seq/") }.sorted().compactMap { name in
+            let header = SequenceHeader(Array((objects.objects[name] ?? []).prefix(SequenceHeader.bytes)))
+            guard let header, header.kind != .frames else { return nil }
+            let isContent = header.kind == .full && (byte ?? 0) >= SequenceHeader.bytes
+            return isContent ? database.full(1, header.after.commit, digest: header.digest) : name
+        }
     }
 }

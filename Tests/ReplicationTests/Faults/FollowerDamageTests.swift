@@ -121,27 +121,10 @@ import Testing
     /// The newest backups are missing, or damaged in their headers or contents, before the follower has a file.
     @Test(arguments: [nil, 20, 2000] as [Int?], [1, 2])
     func aNewFollowerBeginsWithAnEarlierBackup(byte: Int?, count: Int) throws {
-        let ledger = try Ledger(seed: 69)
-        for backupAfterBytes: UInt64 in [1 << 20, 1, 1, 1 << 20] {
-            var options = Replicator.Options()
-            options.backupAfterBytes = backupAfterBytes
-            options.now = { 1_000_000 }
-            try ledger.commit(.small)
-            try Replicator(ledger.store, to: ledger.objects, options: options).ship()
-        }
-        let whole = ledger.objects.objects
-        let names = ReplicaNames(prefix: "", database: try ledger.replica.databases()[0])
-        // Where each backup has the byte.
-        let backups = whole.keys.filter { $0.contains("/seq/") }.sorted().compactMap { name -> String? in
-            let header = SequenceHeader(Array((whole[name] ?? []).prefix(SequenceHeader.bytes)))
-            guard let header, header.kind != .frames else { return nil }
-            let isContent = header.kind == .full && (byte ?? 0) >= SequenceHeader.bytes
-            return isContent ? names.full(1, header.after.commit, digest: header.digest) : name
-        }
+        let ledger = try Ledger.withBackups(seed: 69)
+        let backups = try ledger.backups(byte: byte)
         try #require(backups.count == 3)
-        for name in backups.suffix(count) {
-            if let byte { ledger.objects.objects[name]?[byte] ^= 1 } else { ledger.objects.objects[name] = nil }
-        }
+        ledger.damage(backups.suffix(count), byte: byte)
         let bench = FollowerBench(ledger)
         let report = try bench.check(try ledger.commitNumber())
         #expect(try bench.current().firstRestart == .newFile)

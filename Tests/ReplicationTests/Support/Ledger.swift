@@ -215,6 +215,28 @@ final class Ledger {
         return try Replicator(store, to: place, branch: branch, options: own)
     }
 
+    // MARK: Backups
+
+    /// A ledger that shipped a full backup, twice frames with a backup behind them, and frames.
+    static func withBackups(seed: UInt64) throws -> Ledger {
+        let ledger = try Ledger(seed: seed)
+        for backupAfterBytes: UInt64 in [1 << 20, 1, 1, 1 << 20] {
+            var options = Replicator.Options()
+            options.backupAfterBytes = backupAfterBytes
+            options.now = { 1_000_000 }
+            try ledger.commit(.small)
+            try Replicator(ledger.store, to: ledger.objects, options: options).ship()
+        }
+        return ledger
+    }
+
+    /// Damages a byte of objects; without a byte, removes them.
+    func damage(_ names: some Sequence<String>, byte: Int?) {
+        for name in names {
+            if let byte { objects.objects[name]?[byte] ^= 1 } else { objects.objects[name] = nil }
+        }
+    }
+
     // MARK: What was shipped
 
     var replica: Replica { get throws { try Replica(place) } }
