@@ -24,6 +24,7 @@ extension Store {
             if isShown { try pipeline.waitUntilPublished(writer.base.commit) }
             return
         }
+        needBackground()
         guard writer.isRecording else {
             try commitByCheckpoint(writer, durability)
             return

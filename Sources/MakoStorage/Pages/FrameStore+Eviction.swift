@@ -42,7 +42,7 @@ extension FrameStore {
         if let frame = freeFrames.popLast() { return frame }
         let isOver = mappedFrames >= budgetFrames
         if let unit = returnedUnits.popLast() {
-            if isOver { counters.overBudget &+= 1 }
+            if isOver { noteOverBudget() }
             chunks.reuse(unit, count: unitFrames)
             if unitFrames > 1 {
                 for frame in (unit + 1..<unit + UInt32(unitFrames)).reversed() { freeFrames.append(frame) }
@@ -54,9 +54,14 @@ extension FrameStore {
             throw .invalidArgument(
                 "no memory frame is left: \(highWater) are in use; raise cacheBytes or make the transaction smaller")
         }
-        if isOver { counters.overBudget &+= 1 }
+        if isOver { noteOverBudget() }
         highWater += 1
         return chunks.frame(at: highWater - 1)
+    }
+
+    private func noteOverBudget() {
+        counters.overBudget &+= 1
+        onOverBudget?()
     }
 
     func giveBack(_ index: UInt32) {

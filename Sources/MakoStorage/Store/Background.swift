@@ -25,6 +25,29 @@ extension Store {
         return options.shrinksWhenIdle ? try background.vacuum.step(self) : false
     }
 
+    /// Starts the background thread, if it does not run and is wanted. If the system has no thread to give, the next commit
+    /// tries again; until then the log grows, and committers prepare its segments.
+    @inline(__always)
+    func needBackground() {
+        if !background.isRunning { startBackground() }
+    }
+
+    @inline(never)
+    private func startBackground() {
+        guard options.background == .threads, !options.readOnly else { return }
+        do throws(StorageError) { try background.startUnlessStopped(for: self) } catch {}
+    }
+
+    /// Starts the background thread at opening if a step may have work before the first commit: recovery left a log, the
+    /// file is to be shrunk, or snapshots, statistics or events are looked after by time.
+    func startBackgroundIfDue() throws(StorageError) {
+        guard options.background == .threads, !options.readOnly else { return }
+        var isDue = options.snapshotAgeLimit != nil || options.statisticsInterval != nil || events != nil
+        isDue = isDue || recovery.replayedCommits > 0 || options.logArchiveBytes > 0
+        if !isDue && options.shrinksWhenIdle { isDue = try Vacuum.isDue(in: self) }
+        if isDue { try background.startUnlessStopped(for: self) }
+    }
+
     /// The time in milliseconds, not 0.
     var milliseconds: UInt64 { clock.now / 1_000_000 + 1 }
 

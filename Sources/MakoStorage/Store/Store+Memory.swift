@@ -36,6 +36,7 @@ extension Store {
     private func takeBudget(_ bytes: Int) {
         frames.setBudget(bytes: bytes)
         frames.evictToBudget()
+        if frames.frameCounts.mapped > frames.budgetFrames { needBackground() }
         background.wake()
     }
 

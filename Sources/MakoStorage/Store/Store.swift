@@ -77,7 +77,8 @@ public final class Store: @unchecked Sendable {
             try recover(opening)
             events?.note(.opened(recovery, seconds: Double(clock.now) / 1e9))
             noteWeakPassphrase()
-            if !options.readOnly && options.background == .threads { try background.start(for: self) }
+            frames.onOverBudget = { [weak self] in self?.needBackground() }
+            try startBackgroundIfDue()
             events?.deliver()
         } catch {
             _ = life.close()

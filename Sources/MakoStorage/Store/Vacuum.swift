@@ -126,17 +126,30 @@ final class Vacuum {
 
     /// Starts the vacuum. Returns false if the file is short enough.
     private func begin(_ store: Store) throws(StorageError) -> Bool {
+        let (limit, length) = try Vacuum.lengths(of: store)
+        guard length > limit + limit / 16 else { return false }
+        self.limit = limit
+        phase = .checkpoints(2, then: .moving)
+        return true
+    }
+
+    /// Whether an idle store would shrink its file by a megabyte or more, for which the background thread is started.
+    static func isDue(in store: Store) throws(StorageError) -> Bool {
+        let (limit, length) = try lengths(of: store)
+        return length > limit + limit / 16 + 256
+    }
+
+    /// Returns the page from which on pages must move, and the length of the file in pages, without the reserve.
+    private static func lengths(of store: Store) throws(StorageError) -> (limit: UInt64, length: UInt64) {
         let (count, extent) = store.versions.lock.withLock {
             (UInt64(store.versions.space.liveCount), store.versions.space.extent)
         }
         // Keep a sixteenth and a directory's pages free, so that the next writes do not grow the file at once.
-        limit = count + count / 16 + 16
+        let limit = count + count / 16 + 16
         let fileBytes = try storage { () throws(FileError) in try store.dataFile.file.size() }
         let filePages = fileBytes / UInt64(pageBytes)
         let reserve = store.reservePages(of: filePages)
-        guard max(extent, filePages - min(filePages, reserve)) > limit + limit / 16 else { return false }
-        phase = .checkpoints(2, then: .moving)
-        return true
+        return (limit, max(extent, filePages - min(filePages, reserve)))
     }
 
     /// Finds the pages to move.
