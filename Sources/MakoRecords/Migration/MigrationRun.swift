@@ -162,6 +162,13 @@ private struct MigrationRun {
         let (merged, rekeyed) = (moves.merged[migration.name] ?? [], moves.rekeyed[migration.name])
         let schema = migration.request.schema
         let stored = records.first { $0.id == migration.storedID }
+        if let stored, moves.followed[stored.id] == nil, migration.leavesUnchanged(stored) {
+            assert(
+                (try? TablePlan(migration, from: stored, records, tx.view))?.steps.isEmpty == true,
+                "a table that is as declared has no steps")
+            let rows = try StoredCatalogue.rowCount(of: stored, tx.view)
+            return (MigrationReport(table: stored.schema.name, steps: [], rows: rows), false)
+        }
         var plan = try TablePlan(migration, from: stored, records, tx.view)
         let report = plan.report(after: migration.storedID.flatMap { moves.followed[$0] })
         if plan.steps.isEmpty && migration.version == nil { return (report, false) }
