@@ -94,10 +94,8 @@ enum OpenDatabases {
     ///
     /// The name includes the fork generation: a child does not share its parent's databases.
     private static func place(of path: String) -> String {
-        let target = (try? POSIXFileSystem().target(of: path)) ?? path
-        let url = URL(fileURLWithPath: target)
-        let directory = url.deletingLastPathComponent().resolvingSymlinksInPath()
-        return "\(Forks.generation) \(directory.appendingPathComponent(url.lastPathComponent).path)"
+        let files = POSIXFileSystem()
+        return "\(Forks.generation) \(files.canonical((try? files.target(of: path)) ?? path))"
     }
 }
 

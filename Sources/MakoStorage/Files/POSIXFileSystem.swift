@@ -120,6 +120,15 @@ public struct POSIXFileSystem: FileSystem {
         return directory + "/" + path
     }
 
+    /// Returns the path of a file, which need not exist, with its directory's path free of links, `.` and `..`; the path
+    /// itself where the directory cannot be found.
+    package func canonical(_ path: String) -> String {
+        guard let pointer = realpath(FilePath.directory(of: path), nil) else { return path }
+        defer { free(pointer) }
+        guard let directory = String(validatingCString: pointer) else { return path }
+        return directory + (directory.hasSuffix("/") ? "" : "/") + FilePath.name(of: path)
+    }
+
     /// Returns the target of a symbolic link; nil for anything else.
     private func contents(ofLink path: String) throws(FileError) -> String? {
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
