@@ -31,9 +31,7 @@ extension Transaction {
         guard !names.isEmpty, names.count == named.pairs.count else { return nil }
         var row = takePlainRow()
         defer { giveBack(&row) }
-        for place in names.indices {
-            guard names[place] == named.pairs[place].0, named.pairs[place].1.append(to: &row) else { return nil }
-        }
+        guard named.append(of: names, to: &row) else { return nil }
         return try insertPlain(kept, row, byName: true)
     }
 
@@ -76,14 +74,29 @@ extension ConditionValue {
     }
 }
 
-extension Optional where Wrapped == any ConditionValue {
-    /// Appends the value, or NULL, to the values of a row. False: it is a list of values.
-    @inline(__always)
-    fileprivate func append(to row: inout PlainRow) -> Bool {
-        guard let self else {
-            row.append(.null)
+extension NamedValues {
+    private typealias Pair = (String, (any ConditionValue)?)
+    private static let offsetOfValue = MemoryLayout<Pair>.offset(of: \.1) ?? MemoryLayout<String>.size
+
+    /// Appends the values to those of a row, or NULL for nil. False: the names are others than these, in their order, or a
+    /// value is a list.
+    ///
+    /// Names and values are read where the pairs have them, because a copy of a pair takes more time than the row: the
+    /// runtime copies tuples with existentials member by member.
+    fileprivate func append(of names: [String], to row: inout PlainRow) -> Bool {
+        pairs.withUnsafeBytes { pairs in
+            guard var pair = pairs.baseAddress else { return false }
+            for name in names {
+                guard name == pair.assumingMemoryBound(to: String.self).pointee else { return false }
+                let value = (pair + NamedValues.offsetOfValue).assumingMemoryBound(to: (any ConditionValue)?.self)
+                if let isSingle = value.pointee?.append(to: &row) {
+                    guard isSingle else { return false }
+                } else {
+                    row.append(.null)
+                }
+                pair += MemoryLayout<Pair>.stride
+            }
             return true
         }
-        return self.append(to: &row)
     }
 }
