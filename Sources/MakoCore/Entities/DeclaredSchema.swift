@@ -5,6 +5,7 @@ extension EntityModel {
     func schema() throws(MakoError) -> EntitySchema {
         try checkShape()
         try checkComposites()
+        try checkInverses()
         var declared = DeclaredSchema(self)
         for index in indexes { try declared.add(index) }
         if !identityColumns.isEmpty { declared.addIndex(identityColumns.map { IndexColumn($0) }, isUnique: true) }
@@ -13,6 +14,21 @@ extension EntityModel {
         return EntitySchema(
             name: table, columns: declared.columns,
             key: hasColumnKey ? .columns(keyColumns) : .rowID(column: rowNumberName), indexes: declared.indexes)
+    }
+
+    /// Throws if the inverse of a to-many relationship does not refer to this entity: it would be empty for ever.
+    private func checkInverses() throws(MakoError) {
+        for property in properties {
+            guard case .many(let target, _) = property.kind, let inverse = property.inverse else { continue }
+            let other = target.entityModel
+            let found = other.columns.first { $0.column == other.keyPaths[inverse] }
+            if let found, found.mayRefer(to: self) { continue }
+            let name = found.map { "\(other.name).\($0.name)" } ?? "what 'inverse:' names"
+            throw .migration(
+                entity: self.name,
+                reason: "the inverse of \(property.name) is no reference to \(self.name): \(name) is none; "
+                    + "name the property of \(other.name) that refers to \(self.name) in 'inverse:'")
+        }
     }
 
     /// The maximum number of stored properties of an entity. A set of so many is 16 words.
@@ -31,6 +47,19 @@ extension EntityModel {
             )
         }
     }
+}
+
+extension PropertyModel {
+    /// Whether the property may refer to objects of an entity, or of one of its superclasses.
+    fileprivate func mayRefer(to model: EntityModel) -> Bool {
+        guard case .column(_, _, _, let target) = kind else { return false }
+        if refersToAny { return coding?.superclass.map { model.isSameOrSubclass(of: $0.entityModel) } ?? true }
+        return target.map { model.isSameOrSubclass(of: $0.entityModel) } ?? false
+    }
+}
+
+extension EntityModel {
+    fileprivate func isSameOrSubclass(of other: EntityModel) -> Bool { hasTable(of: other) || isSubclass(of: other) }
 }
 
 /// Collects the columns and indexes of a declaration.

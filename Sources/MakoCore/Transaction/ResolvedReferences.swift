@@ -18,6 +18,9 @@ struct ResolvedReferences {
         ObjectLock(object).locked { object.visitReferences { held.append(($0, $1, .noRow)) } }
     }
 
+    /// The properties with objects in memory.
+    var properties: [Int] { held.map(\.property) }
+
     /// The next object without a key.
     var next: (property: Int, object: any ObjectEntity)? {
         count < held.count ? (held[count].property, held[count].object) : nil

@@ -29,6 +29,7 @@ struct SavedGraph {
     private var referred: Set<ObjectIdentifier> = []
     /// The saved objects to which others were given, in the order of their saves.
     var owners: [any ObjectEntity] = []
+    var unmatched = UnmatchedReferences()
     /// The references of one unchanged object.
     fileprivate var held: [(property: Int, object: any ObjectEntity)] = []
 
@@ -141,6 +142,9 @@ extension Transaction {
         let saved = graph.waiting[place]
         let binding = current(saved.binding)
         graph.waiting[place].binding = binding
+        if binding.hasReferences, saved.mode == .insert || !saved.before.flags.contains(.exists) {
+            try noteUnmatched(of: object, binding, besides: saved.references.properties, &graph)
+        }
         guard let isWritten = try write(object, saved, binding, saved.mode, saved.hooks, saved.array) else {
             graph.waiting[place].references = ResolvedReferences(of: object)
             return nil
@@ -327,6 +331,7 @@ extension Transaction {
             }
         }
         graph.owners.removeAll()
+        try graph.unmatched.finish(self)
     }
 
     private func save(opened member: any ObjectEntity, _ graph: inout SavedGraph) throws(MakoError) -> Bool {

@@ -131,6 +131,7 @@ extension Transaction {
             }
             if binding.holdsValues { try saveHeldValues(of: &value, binding.model) }
             binding = current(binding)
+            try noteUnmatched(of: value, binding, besides: held.map(\.property), &graph)
         }
         if binding.model.hasStamps { value._$stamp(isNew: value._$value.database == 0, at: date) }
         do throws(MakoError) { try store(&value, mode, binding) } catch {

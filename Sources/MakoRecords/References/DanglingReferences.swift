@@ -40,7 +40,7 @@ extension Catalogue {
     }
 
     /// Returns the rows to which a column's value refers.
-    private func targets(of value: Value, _ column: ColumnSchema) -> [RowPlace?] {
+    func targets(of value: Value, _ column: ColumnSchema) -> [RowPlace?] {
         if column.target == AnyReference.anyTable {
             return rows(referredToBy: value, column)
         }

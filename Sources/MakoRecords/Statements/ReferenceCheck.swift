@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Checks that the references stored by statements and imports lead to rows.
+/// Checks that the references stored by statements, imports and saves lead to rows.
 ///
 /// A reference may precede its target: missing targets are looked up again at the end.
 ///
@@ -32,7 +32,7 @@ package struct ReferenceCheck {
         _ columns: [ColumnSchema?], of table: TableHandle, _ catalogue: Catalogue, insertsRows: Bool = false
     ) {
         func reference(_ column: ColumnSchema?, _ position: Int) -> Reference? {
-            guard let column, let target = column.target, column.type != .keys else { return nil }
+            guard let column, let target = column.target else { return nil }
             return Reference(position: position, column: column, target: catalogue.table(named: target))
         }
         self.table = table
@@ -51,7 +51,7 @@ package struct ReferenceCheck {
     package var isEmpty: Bool { references.isEmpty && defaults.isEmpty }
 
     /// The number of missing targets so far.
-    var count: Int { missingRows.count }
+    package var count: Int { missingRows.count }
 
     /// Checks the values of a row.
     ///
@@ -66,11 +66,21 @@ package struct ReferenceCheck {
     private mutating func note(_ value: Value, _ reference: Reference, _ view: Snapshot) throws(RecordError) {
         // Inserting the row reports values of another type.
         if value.isNull || reference.column.type.coerced(value) == nil { return }
+        if reference.column.type == .keys { return try noteKeys(value, reference.column, view) }
         let found = try place(of: value, reference)
         guard let row = found else { throw dangling(reference.column.name, value) }
         if try catalogue.contains(row, in: view) { return }
         missing.append((reference.column.name, value))
         missingRows.append(row)
+    }
+
+    private mutating func noteKeys(_ value: Value, _ column: ColumnSchema, _ view: Snapshot) throws(RecordError) {
+        for target in catalogue.targets(of: value, column) {
+            guard let target else { throw dangling(column.name, value) }
+            if try catalogue.contains(target, in: view) { continue }
+            missing.append((column.name, catalogue.value(of: target) ?? value))
+            missingRows.append(target)
+        }
     }
 
     /// Returns the target row of a value.
@@ -92,7 +102,7 @@ package struct ReferenceCheck {
     ///
     /// - Parameter count: the number of missing targets of the rows before. These may lead to the same key, and the row may
     ///   be skipped.
-    mutating func forget(ownKey key: RowKey, after count: Int) {
+    package mutating func forget(ownKey key: RowKey, after count: Int) {
         let own = RowPlace(table, key)
         for place in (count..<missingRows.count).reversed() where missingRows[place] == own {
             missing.remove(at: place)
@@ -118,6 +128,17 @@ package struct ReferenceCheck {
     private func dangling(_ column: String, _ value: Value) -> RecordError {
         let target = table.schema.column(named: column)?.target ?? ""
         return .danglingReference(table: table.schema.name, column: column, target: target, value: value)
+    }
+}
+
+extension Catalogue {
+    /// Returns the key of a row as a value; `nil` for a key of several columns, or of a table that is not there.
+    fileprivate func value(of row: RowPlace) -> Value? {
+        if case .rowID(let id) = row.key { return .integer(id) }
+        guard let table = table(numbered: row.table), let values = try? row.key.values(in: table.schema) else {
+            return nil
+        }
+        return values.count == 1 ? values[0] : nil
     }
 }
 

@@ -1,0 +1,112 @@
+import MakoRecords
+
+/// References of the rows that one call stores whose objects are not in memory.
+///
+/// Their keys come from elsewhere, such as JSON, a dictionary, or a struct that was read before the other row was deleted.
+/// A key without a row is refused, because a row that gets the key later would be another one. The row may be stored by
+/// the same call, so missing rows are looked up again at its end.
+struct UnmatchedReferences {
+    /// The references of one type.
+    private final class TypeCheck {
+        let binding: Binding
+        let catalogue: Catalogue
+        /// The positions of the properties in the order of the checked columns.
+        let properties: [Int]
+        var check: ReferenceCheck
+
+        init(_ binding: Binding, _ catalogue: Catalogue) {
+            let model = binding.model
+            (self.binding, self.catalogue) = (binding, catalogue)
+            // What holds structs is saved with them.
+            properties = model.columns.indices.filter {
+                model.columns[$0].isReference && model.columns[$0].coding?.holdsValue != true
+            }
+            let columns = properties.map { binding.table.schema.column(named: model.columns[$0].column) }
+            check = ReferenceCheck(columns, of: binding.table, catalogue)
+        }
+    }
+
+    private var checks: [ObjectIdentifier: TypeCheck] = [:]
+
+    /// The properties whose references may lead to no row: those without an object in memory.
+    mutating func properties(of binding: Binding, besides held: [Int], _ schema: SchemaState) -> [Int] {
+        check(of: binding, schema).properties.filter { !held.contains($0) }
+    }
+
+    /// Checks the references of a row.
+    ///
+    /// - Parameters:
+    ///   - values: the values of properties, by their positions.
+    ///   - key: the key of the row itself, if it is known.
+    /// - Returns: whether a row is missing until now.
+    mutating func note(
+        _ values: [Int: StoredValue], of binding: Binding, _ key: RowKey?, _ transaction: Transaction
+    ) throws(MakoError) -> Bool {
+        let type = check(of: binding, transaction.schema)
+        let before = type.check.count
+        try records { () throws(RecordError) in
+            try type.check.note(type.properties.map { values[$0] ?? .null }, transaction.view)
+        }
+        if let key { type.check.forget(ownKey: key, after: before) }
+        return type.check.count > before
+    }
+
+    /// Checks what was missing, at the end of the call.
+    ///
+    /// - Throws: `MakoError.danglingReference`.
+    func finish(_ transaction: Transaction) throws(MakoError) {
+        for type in checks.values {
+            try records { () throws(RecordError) in try type.check.finish(transaction.view) }
+        }
+    }
+
+    private mutating func check(of binding: Binding, _ schema: SchemaState) -> TypeCheck {
+        let type = ObjectIdentifier(binding)
+        if let known = checks[type] { return known }
+        let made = TypeCheck(binding, schema.catalogue)
+        checks[type] = made
+        return made
+    }
+}
+
+extension Transaction {
+    /// Checks the references of a new object, before its row is stored.
+    func noteUnmatched<T: ObjectEntity>(
+        of object: T, _ binding: Binding, besides held: [Int], _ graph: inout SavedGraph
+    ) throws(MakoError) {
+        let properties = graph.unmatched.properties(of: binding, besides: held, schema)
+        if properties.isEmpty { return }
+        var set = PropertySet.none
+        for property in properties { set.insert(property) }
+        try encodeLocking(object, set, binding)
+        var values: [Int: StoredValue] = [:]
+        try records { () throws(RecordError) in
+            guard let row = try writer.draft() else { return }
+            for property in properties where !row.isNull(property) { values[property] = row.value(property) }
+        }
+        if values.isEmpty { return }
+        try noteUnmatched(
+            values, of: binding, binding.model.hasColumnKey ? RowKey(values: object.keyValues()) : object.storedKey,
+            &graph)
+    }
+
+    /// Checks the references of a struct, before its row is stored.
+    func noteUnmatched<T: Entity>(
+        of value: T, _ binding: Binding, besides held: [Int], _ graph: inout SavedGraph
+    ) throws(MakoError) {
+        var values: [Int: StoredValue] = [:]
+        for property in graph.unmatched.properties(of: binding, besides: held, schema) {
+            let stored = binding.model.columns[property].value(of: value)
+            if !stored.isNull { values[property] = stored }
+        }
+        if values.isEmpty { return }
+        try noteUnmatched(values, of: binding, value.storedValueKey, &graph)
+    }
+
+    private func noteUnmatched(
+        _ values: [Int: StoredValue], of binding: Binding, _ key: RowKey?, _ graph: inout SavedGraph
+    ) throws(MakoError) {
+        // The row must be rolled back if what it lacks does not come.
+        if try graph.unmatched.note(values, of: binding, key, self) { try willWriteFurtherRows() }
+    }
+}

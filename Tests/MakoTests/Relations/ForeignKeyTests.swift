@@ -1,0 +1,160 @@
+import Foundation
+import Mako
+import Testing
+
+@Entity("ForeignLabel") private final class Imprint {
+    var name = ""
+}
+
+@Entity("ForeignAlbum") private final class Album {
+    @Attribute(.primaryKey) var code = ""
+    var title = ""
+    var parent: Album?
+}
+
+@Entity("ForeignSong") private final class Song: Codable {
+    var title = ""
+    var album: Album?
+    var imprint: Imprint?
+    var next: Song?
+    var covers: [Album] = []
+    @Relationship(.subclasses) var source: Album?
+}
+
+@Entity("ForeignTicket") private struct Ticket {
+    var seat = 0
+    var imprint = ToOne<Imprint>()
+}
+
+/// Keys that come from elsewhere, of rows that may not be there.
+@Suite struct ForeignKeyTests {
+    private func database() throws -> Database {
+        try Database.inMemory(entities: [Imprint.self, Album.self, Song.self, Ticket.self])
+    }
+
+    private func songs(_ json: String) throws -> [Song] {
+        try JSONDecoder().decode([Song].self, from: Data(json.utf8))
+    }
+
+    private func expectDangling(_ property: String, _ body: () throws -> Void) {
+        let error = #expect(throws: MakoError.self) { try body() }
+        guard case .danglingReference(_, property, _, _)? = error else {
+            Issue.record("\(String(describing: error)) is not the error of \(property)")
+            return
+        }
+    }
+
+    /// Without the check the key of a row that is stored later would lead to it.
+    @Test(arguments: [
+        ("album", #"{"album": "NOPE"}"#), ("imprint", #"{"imprint": 77}"#), ("next", #"{"next": 5}"#),
+        ("source", #"{"source": "ForeignAlbum:'NOPE'"}"#), ("source", #"{"source": "Nothing:5"}"#),
+    ])
+    func aKeyOfJSONWithoutARowIsRefused(property: String, json: String) throws {
+        let db = try database()
+        let song = try #require(try songs("[\(json)]").first)
+        try db.transaction { _ in
+            expectDangling(property) { try db.save(song) }
+            expectDangling(property) { try db.save([Song(title: "first"), song]) }
+            #expect(try db.query(Song.self).count() == 0)
+            try db.save(Song(title: "after"))
+        }
+        #expect(try db.query(Song.self).fetch().map(\.title) == ["after"])
+        #expect(try db.verify().danglingReferences.isEmpty)
+    }
+
+    @Test func aKeyOfADictionaryWithoutARowIsRefused() throws {
+        let db = try database()
+        let song = try Song(["title": "a", "album": StoredValue.text("NOPE")])
+        expectDangling("album") { try db.save(song) }
+        try db.save(Album(code: "NOPE", title: "there now"))
+        try db.save(song)
+        #expect(song.album?.title == "there now")
+    }
+
+    @Test func keysOfACollectionWithoutARowAreRefused() throws {
+        let db = try database()
+        try db.save([Album(code: "a"), Album(code: "b")])
+        let kept = Song(title: "kept", covers: try db.query(Album.self).fetch().array)
+        try db.save(kept)
+        let bytes = try #require(try db.rawQuery("SELECT covers FROM ForeignSong")[0][0].blob)
+        let json = #"[{"title": "copy", "covers": "\#(Data(bytes).base64EncodedString())"}]"#
+        try db.save(try #require(try songs(json).first))
+        #expect(try db.query(Song.self).where(\.title == "copy").first()?.covers.count == 2)
+        try db.query(Album.self).where(\.code == "b").delete()
+        expectDangling("covers") { try db.save(try #require(try songs(json).first)) }
+    }
+
+    @Test func keysOfRowsThatTheSameCallStoresAreTaken() throws {
+        let db = try database()
+        let list = try songs(
+            #"[{"id": 7, "title": "first", "next": 8}, {"id": 8, "title": "second", "next": 7}, {"id": 9, "next": 9}]"#)
+        try db.save(list)
+        #expect(try db.find(Song.self, 7)?.next?.title == "second")
+        #expect(try db.find(Song.self, 8)?.next?.title == "first")
+        #expect(try db.find(Song.self, 9)?.next?.id == 9)
+    }
+
+    @Test func aStructWhoseObjectWasDeletedIsRefused() throws {
+        let db = try database()
+        let imprint = Imprint(name: "Imprint")
+        try db.save(imprint)
+        let stored = try db.save(Ticket(seat: 1, imprint: ToOne(imprint)))
+        var ticket = try #require(try db.query(Ticket.self).first())
+        ticket.seat = 2
+        ticket = try db.save(ticket)
+        #expect(try ticket.imprint.load()?.name == "Imprint")
+        try db.delete(imprint)
+        ticket.seat = 3
+        let stale = ticket
+        expectDangling("imprint") { try db.save(stale) }
+        #expect(try db.query(Ticket.self).first()?.seat == 2)
+        #expect(stored.seat == 1)
+        ticket.imprint = ToOne()
+        try db.save(ticket)
+        #expect(try db.verify().danglingReferences.isEmpty)
+    }
+
+    /// The object would take the place of another one, which nothing else has.
+    @Test func aChangedKeyOfAnotherRowIsRefused() throws {
+        let db = try database()
+        let (first, second) = (Album(code: "a", title: "first"), Album(code: "b", title: "second"))
+        try db.save([first, second])
+        first.code = "b"
+        let error = #expect(throws: MakoError.self) { try db.save(first) }
+        #expect(error == .duplicate(entity: "ForeignAlbum", properties: ["code"], values: [.text("b")]))
+        #expect(try db.query(Album.self).orderBy(\.code).fetch().map(\.title) == ["first", "second"])
+        first.code = "c"
+        try db.save(first)
+        #expect(try db.query(Album.self).orderBy(\.code).fetch().map(\.code) == ["a", "b", "c"])
+    }
+}
+
+private enum Wrong {
+    @Entity("WrongPart") final class Part {
+        var number = 0
+        var dish: Dish?
+        var thing: Thing?
+    }
+    @Entity("WrongThing") final class Thing { var name = "" }
+    @Entity("WrongDish") final class Dish {
+        @Relationship(inverse: \Part.dish) var parts: ToMany<Part>
+    }
+    @Entity("WrongMeal") final class Meal {
+        @Relationship(inverse: \Part.thing, deleteRule: .cascade) var parts: ToMany<Part>
+    }
+    @Entity("WrongEven") final class Even {
+        @Relationship(inverse: \Part.number) var parts: ToMany<Part>
+    }
+}
+
+/// A to-many relationship whose inverse leads elsewhere would be empty, and its delete rule would find nothing.
+@Suite struct WrongInverseTests {
+    @Test func anInverseThatRefersToAnotherTypeIsRefusedAtTheOpening() throws {
+        let error = #expect(throws: MakoError.self) { try Database.inMemory(entities: [Wrong.Meal.self]) }
+        #expect("\(try #require(error))".contains("WrongPart.thing"))
+        let other = #expect(throws: MakoError.self) { try Database.inMemory(entities: [Wrong.Even.self]) }
+        #expect("\(try #require(other))".contains("WrongPart.number"))
+        let db = try Database.inMemory(entities: [Wrong.Dish.self])
+        #expect(throws: MakoError.self) { try db.query(Wrong.Meal.self).count() }
+    }
+}
