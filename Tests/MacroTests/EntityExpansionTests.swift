@@ -1,7 +1,5 @@
 import Testing
 
-@testable import MakoMacroExpansion
-
 @Suite struct EntityExpansionTests {
     @Test func finalClass() {
         let (text, messages) = expand(

@@ -1,9 +1,8 @@
 #if Postgres
     import Mako
+    import MakoPostgres
     import MakoStorage
     import Testing
-
-    @testable import MakoPostgres
 
     extension MirrorTests {
         /// The examples of `docs/mirror.md` that need no typed query.

@@ -1,9 +1,9 @@
 import Foundation
+import MakoRecords
 import MakoStorage
 import Testing
 
 @testable import MakoCommand
-@testable import MakoRecords
 
 /// Undo of saves: it restores all that a save changed, or refuses.
 @Suite struct StudioUndoTests {

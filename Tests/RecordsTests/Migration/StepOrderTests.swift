@@ -1,7 +1,7 @@
 import MakoStorage
 import Testing
 
-@testable import MakoRecords
+import MakoRecords
 
 /// Steps by hand that bear on each other, on tables that are not there yet, and on rows that come from other tables.
 @Suite struct StepOrderTests {
