@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-import MakoRecords
 
 /// Steps by hand that bear on each other, on tables that are not there yet, and on rows that come from other tables.
 @Suite struct StepOrderTests {

@@ -1,8 +1,7 @@
+import MakoRecords
 import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoRecords
 
 /// Queries for words, the order of their rows, and excerpts.
 @Suite struct MatchTests {
@@ -368,12 +367,12 @@ import Testing
             "{",
             "-",
         ]
+        let view = try fixture.store.snapshot()
         for _ in 0..<3000 {
             let text = (0..<Int.random(in: 0...12, using: &random)).map { _ in random.pick(pieces) }.joined()
             do throws(RecordError) {
                 let condition = Condition.match(.column(["Article"]), .literal(.text(text)))
-                _ = try Selection(table: "Article", condition: condition).plan(fixture.catalogue).count(
-                    in: try engine { () throws(StorageError) in try fixture.store.snapshot() })
+                _ = try Selection(table: "Article", condition: condition).plan(fixture.catalogue).count(in: view)
             } catch {
                 guard case .syntax(let fault) = error else { Issue.record("\(text): \(error)"); continue }
                 #expect(fault.offset >= 0 && fault.offset <= text.utf8.count && fault.text == text)

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Index-only scans, compared with the same queries without indexes.
 @Suite struct CoveringIndexTests {
@@ -54,8 +53,8 @@ import Testing
 
     /// A query of some columns of an index, which now and then reads others as well.
     private static func query(_ random: inout Seeded, _ table: TableHandle, isKeyed: Bool) -> String {
-        let index = random.pick(table.indexes)
-        var names = index.parts.map { table.columns[Int($0.slot.ordinal)].name }
+        let index = random.pick(table.schema.indexes)
+        var names = index.columns.map(\.name)
         if isKeyed { names += ["k", "z"] } else { names.append("id") }
         if random.chance(10) { names.append(random.pick(["i", "t", "ref.n"])) }
         let first = names[0]
@@ -207,11 +206,13 @@ import Testing
                 indexes: [IndexSchema("T.a", [IndexColumn("a"), IndexColumn("b", descending: true)])]))
         try fixture.insertAll("T", (0..<100).map { [.integer(Int64($0 % 5)), .text("\($0 % 3)")] })
         let table = try fixture.table("T")
-        let plan = try Selection(table: "T", condition: .parse("a = 2 AND b LIKE '%1'")).plan(fixture.catalogue)
+        let selection = Selection(table: "T", condition: try .parse("a = 2 AND b LIKE '%1'"))
+        let plan = try selection.plan(fixture.catalogue)
         let view = try fixture.store.snapshot()
-        let run = RunMeasure()
-        #expect(try plan.count(in: view, run.root) == 7)
-        #expect(run.root.access.counts.entries == 20 && run.root.access.counts.rows == 0)
+        #expect(try plan.count(in: view) == 7)
+        let counted = try selection.explanation(fixture.catalogue, in: view, of: .count, analyzing: true).analysis
+        let scan = try #require(counted?.steps.first)
+        #expect(scan.examinedEntries == 20 && scan.examinedRows == 0)
         #expect(try plan.ids(in: view).count == 7 && table.count(in: view) == 100)
         #expect(try plan.aggregate(.maximum, of: .path("b"), in: view) == .text("1"))
     }

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 @Suite struct GroupTests {
     private func fixture() throws -> Fixture {
@@ -117,7 +116,7 @@ import Testing
             "SELECT k, count(*), sum(n), min(t), max(t), count(DISTINCT n) FROM T GROUP BY k ORDER BY k"
         ).run(fixture.catalogue, view: fixture.store.snapshot()).rows
         let expected = groups.sorted { $0.key < $1.key }.map { key, rows -> [Value] in
-            let texts = rows.map(\.text).sorted { KeyOrder.compareBytes($0.utf8, $1.utf8) < 0 }
+            let texts = rows.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
             return [
                 .integer(key), .integer(Int64(rows.count)), .integer(rows.reduce(0) { $0 + $1.number }),
                 .text(texts[0]), .text(texts[texts.count - 1]), .integer(Int64(Set(rows.map(\.number)).count)),

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Sub-queries in conditions and in SELECT, against plain loops over the same data.
 @Suite struct SubqueryTests {
@@ -266,26 +265,28 @@ import Testing
 
     @Test func plansShowTheirSubqueries() throws {
         let all = try ManyFixture(seed: 1, isIndexed: true)
-        let exists = try all.plan("Person", "salary = 1 AND EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id)")
+        func outline(_ condition: String) throws -> String {
+            try Selection(table: "Person", condition: .parse(condition)).explanation(all.catalogue).plan.outline
+        }
+        let linked = "salary = 1 AND EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id)"
+        let exists = try all.plan("Person", linked)
         #expect("\(exists)" == "scan Person, then filter salary = 1 AND EXISTS (rows of Pet)")
         #expect(
-            exists.node.outline.contains(
+            try outline(linked).contains(
                 """
                   sub-query (rows of Pet), kept for all rows after 32 look-ups and one for each 128 rows
                     look up Pet using index Pet.owner (owner)
                     keep by owner
                       scan Pet using covering index Pet.owner
                 """))
-        let list = try all.plan("Person", "salary IN (SELECT age FROM Person WHERE age = 3)")
         #expect(
-            list.node.outline.contains(
+            try outline("salary IN (SELECT age FROM Person WHERE age = 3)").contains(
                 """
                   sub-query (age of Person), once
                     search Person using covering index Person.age (age = 3)
                 """))
-        let value = try all.plan("Person", "salary = (SELECT max(age) FROM Pet)")
         #expect(
-            value.node.outline.contains(
+            try outline("salary = (SELECT max(age) FROM Pet)").contains(
                 """
                   sub-query (max(age) of Pet), once
                     aggregate max(age)

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Plans at the limits of ids and keys: the largest number, no row, a limit above the number of rows.
 @Suite struct AccessPathTests {
@@ -71,8 +70,10 @@ import Testing
         let listing = try explained("A", "i IN (SELECT v FROM B WHERE n = 'one')")
         #expect(listing.usesIndex("A.i") || listing.rejected.contains { $0.indexes == ["A.i"] })
         // The explanation of a scan proposes an index, whatever the key of its table is.
-        #expect(try explained("C", "ref = 1").missingIndexes == [.init(table: "C", columns: ["ref"])])
-        #expect(try explained("B", "id IS NOT NULL AND v > 1").missingIndexes == [.init(table: "B", columns: ["v"])])
+        for (table, condition, column) in [("C", "ref = 1", "ref"), ("B", "id IS NOT NULL AND v > 1", "v")] {
+            let missing = try explained(table, condition).missingIndexes
+            #expect(missing.map(\.table) == [table] && missing.map(\.columns) == [[column]])
+        }
         let library = try MatchTests.library()
         let words = try Selection(table: "Article", condition: .parse("body MATCH 'steam'")).explanation(
             library.catalogue, in: library.store.snapshot())
@@ -82,11 +83,15 @@ import Testing
     @Test func unionsAreMeasured() throws {
         let fixture = try QueryFixture.small()
         let view = try fixture.store.snapshot()
-        let union = try plan(fixture, "A", "i = 3 OR id > 15")
-        let analysis = try union.analysis(in: view)
-        #expect(try analysis.rows == union.count(in: view) && analysis.steps.last?.examinedRows ?? 0 >= 5)
+        func analysis(_ table: String, _ condition: String) throws -> PlanAnalysis {
+            let selection = Selection(table: table, condition: try .parse(condition))
+            return try #require(try selection.explanation(fixture.catalogue, in: view, analyzing: true).analysis)
+        }
+        let union = try analysis("A", "i = 3 OR id > 15")
+        #expect(try union.rows == plan(fixture, "A", "i = 3 OR id > 15").count(in: view))
+        #expect(union.steps.last?.examinedRows ?? 0 >= 5)
         let keyed = try plan(fixture, "C", "k > 'x' OR w = 1")
-        #expect(try keyed.analysis(in: view).rows == 3)
+        #expect(try analysis("C", "k > 'x' OR w = 1").rows == 3)
         #expect(try keyed.keys(in: view) == plan(fixture, "C", "NOT (NOT (k > 'x' OR w = 1))").keys(in: view))
     }
 
@@ -120,11 +125,10 @@ import Testing
             """)
         try session.store.read { view in
             let catalogue = try Catalogue.load(view: view)
-            func planned(_ condition: String?, limit: Int) throws -> Plan {
-                try Selection(
+            func nearest(_ condition: String?, limit: Int) throws -> Selection {
+                Selection(
                     table: "P", condition: try condition.map { try Condition.parse($0) },
-                    orderBy: Order.parse("distance(place, 47, 8)"), limit: limit
-                ).plan(catalogue)
+                    orderBy: try Order.parse("distance(place, 47, 8)"), limit: limit)
             }
             let some = "place_latitude IS NOT NULL"
             for (condition, limit, ids) in [
@@ -132,11 +136,12 @@ import Testing
                 ("n != 1", 9, [4, 5, 2, 3]), ("n != 1 AND distance(place, 47, 8) < 10000000", 9, [5, 2]),
                 (some, 200_000, [1, 5, 2, 3]), (some, .max, [1, 5, 2, 3]),
             ] as [(String?, Int, [Int64])] {
-                let plan = try planned(condition, limit: limit)
+                let selection = try nearest(condition, limit: limit)
+                let plan = try selection.plan(catalogue)
                 #expect(("\(plan)".contains("nearest in P")) == (limit <= 100_000), "\(plan)")
                 #expect(try plan.ids(in: view) == ids, "\(plan)")
-                let analysis = try plan.analysis(in: view)
-                #expect(analysis.rows == ids.count && analysis.steps.last?.passed == ids.count)
+                let analysis = try selection.explanation(catalogue, in: view, analyzing: true).analysis
+                #expect(analysis?.rows == ids.count && analysis?.steps.last?.passed == ids.count)
             }
         }
         for (centre, count) in [("18446744073709551615, 8", 0), ("NULL, 8", 0), ("47, 8", 1)] {
