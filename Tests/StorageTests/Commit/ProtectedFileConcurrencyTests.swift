@@ -1,8 +1,8 @@
+import Foundation
+import MakoStorage
 import MakoTestSupport
 import Synchronization
 import Testing
-
-@testable import MakoStorage
 
 /// Committers of several threads while writes are refused again and again.
 @Suite struct ProtectedFileConcurrencyTests {
@@ -91,6 +91,6 @@ private final class RefusingFile: PassingFile {
 
 extension FileError {
     fileprivate static func refusedWrite(_ path: String) -> FileError {
-        FileError(operation: "write", path: path, code: FileError.refusedRead(path).code)
+        FileError(operation: "write", path: path, code: EPERM)
     }
 }

@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// A salvage on a disk that fails, that is full, or where others are busy: a typed error, or what can be read; never a half.
 @Suite struct SalvageFaultTests {
@@ -201,13 +200,13 @@ import Testing
             try SalvageSample.salvage(newer.image)
         }
         let other = sample.changing(0..<2) { page in
-            page.storeBytes(of: FileHeader.version + 5, toByteOffset: 48, as: UInt32.self)
+            page.storeBytes(of: 99, toByteOffset: 48, as: UInt32.self)
         }
         let error = #expect(throws: StorageError.self) { try SalvageSample.salvage(other.image) }
         guard case .unsupportedVersion(_, let found, let supported) = error else {
             Issue.record("\(String(describing: error))")
             return
         }
-        #expect(found == supported + 5)
+        #expect(found == 99 && supported < 99)
     }
 }

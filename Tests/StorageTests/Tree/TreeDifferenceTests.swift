@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// The difference between two snapshots of a tree, compared with both read as a whole.
 @Suite struct TreeDifferenceTests {
@@ -44,7 +43,8 @@ import Testing
         }
         let (old, new) = (try content(earlier, tree), try content(later, tree))
         let expected = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.sorted(by: precedes)
-        #expect(found == expected.map { EntryDifference(key: $0, old: old[$0], new: new[$0]) })
+        #expect(found.map(\.key) == expected)
+        #expect(found.allSatisfy { $0.old == old[$0.key] && $0.new == new[$0.key] })
         if try later.sharesWhole(tree, with: earlier) { #expect(expected == []) }
     }
 
