@@ -1,9 +1,8 @@
+import MakoReplication
 import MakoStorage
 import MakoTestSupport
 import ReplicationTestSupport
 import Testing
-
-@testable import MakoReplication
 
 /// Branches whose origin is lost or damaged: what is listed, restored and followed, and which writers go on.
 @Suite struct LostOriginTests {
@@ -25,7 +24,8 @@ import Testing
     }
 
     private func origin(_ ledger: Ledger, _ branch: UInt64) throws -> String {
-        let suffix = "/" + ObjectName.padded(branch, 6) + "/origin"
+        let number = String(branch)
+        let suffix = "/" + String(repeating: "0", count: 6 - number.count) + number + "/origin"
         return try #require(ledger.objects.names.first { $0.hasSuffix(suffix) })
     }
 
