@@ -1,10 +1,9 @@
+import Mako
+import MakoCore
 import MakoRecords
 import MakoStorage
 import TestHelpers
 import Testing
-
-@testable import MakoCore
-import Mako
 
 @Entity final class Badge {
     @Attribute(.unique) var code = ""
@@ -42,10 +41,7 @@ struct Probe: StorableValue {
 
     /// Every index agrees with the rows.
     private func expectSound(_ db: Database, sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let view = try db.store.snapshot()
-        for table in db.schema.catalogue.handles {
-            #expect(try table.verify(in: view) == [], sourceLocation: sourceLocation)
-        }
+        #expect(try db.verify().isClean, sourceLocation: sourceLocation)
     }
 
     @Test func aDuplicateInABatchTakesAllBack() throws {
