@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Shrinking, beside everything else that happens to a store.
 @Suite struct ShrinkTests {
@@ -153,16 +152,17 @@ import Testing
         let before = try store.read { try ModelStore(reading: $0) }
         let begun = try store.beginWrite()
         try begun.put([1], for: 1, in: try #require(begun.view.tree(named: "integers")))
-        store.pipeline.fail("a sync failed", FileError(operation: "sync", path: Self.path, code: 5))
+        disk.inject(.syncFails(.keepsNewContent), atCall: disk.callCount + 1)
         do throws(StorageError) {
             try begun.commit()
             Issue.record("committed")
-        } catch { #expect(error == .readOnly(reason: "a sync failed")) }
+        } catch {}
+        let failure = StorageError.readOnly(reason: try #require(store.stats.readOnlyReason))
         let size = fileSize(disk)
-        #expect(throws: StorageError.readOnly(reason: "a sync failed")) { try store.shrink() }
+        #expect(throws: failure) { try store.shrink() }
         for _ in 0..<100 {
             do throws(StorageError) { _ = try store.step() } catch {
-                #expect(error == .readOnly(reason: "a sync failed"))
+                #expect(error == failure)
             }
         }
         #expect(fileSize(disk) == size)
