@@ -92,7 +92,7 @@ help:
 	@echo 'make fuzz SECONDS=60     ten fuzzers, for these seconds each: pages, files, logs, rows, queries, imports, shipped objects, operations'
 	@echo '                         RUNS=20000000 and TARGETS="PageFuzz LogFuzz" are possible, too'
 	@echo 'make format              formats all sources; make lint only checks'
-	@echo 'make docs                the documentation, into .build/docs'
+	@echo 'make docs                the documentation of all products, one site, into .build/docs'
 	@echo 'make clean               removes what was built'
 
 demo:
@@ -414,13 +414,19 @@ lint:
 		check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml; \
 	else echo 'The workflows were not checked: there is neither actionlint nor check-jsonschema (pip install check-jsonschema).'; fi
 
-# Symbol graphs come from the compiler and pages from the toolchain's docc, so that no package has to be added.
+# The pages of all products, by the toolchain's docc, so that no package has to be added. With all traits, because each has declarations. The
+# property wrappers of MakoUI are compiled against a stub where there is no SwiftUI.
+PAGES := --scratch-path .build/docs-build $(TRAITS) $(AT_ONCE) -Xswiftc -I -Xswiftc "$(CURDIR)/.build/docs-build/stubs"
 docs:
-	@scripts/need swift lz4 macros
-	@rm -rf .build/symbol-graphs && mkdir -p .build/symbol-graphs
-	$(SYNTAX) $(BUILD) --target Mako --scratch-path .build/docs-build \
-		-Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc "$(CURDIR)/.build/symbol-graphs"
-	scripts/documentation .build/symbol-graphs .build/docs
+	@scripts/need swift lz4 libpq macros
+	@mkdir -p .build/docs-build/stubs
+ifeq ($(shell uname),Linux)
+	swiftc -emit-module -module-name SwiftUI -parse-as-library -o .build/docs-build/stubs/SwiftUI.swiftmodule scripts/platforms/SwiftUI.swift
+endif
+	for product in Mako MakoUI MakoObjectReplication MakoObjectMirror MakoTestSupport; do \
+		$(SYNTAX) $(BUILD) $(PAGES) --target $$product; \
+	done
+	scripts/documentation "$$($(SYNTAX) $(BUILD) $(PAGES) --show-bin-path)" .build/docs
 
 clean:
 	rm -rf .build .build-tsan .build-sabotage .build-coverage .build-footprint Benchmarks/Comparison/.build Fuzz/.build

@@ -6,7 +6,10 @@
     extension Mirror {
         /// Makes a mirror of a database of objects; see ``init(_:to:options:)``.
         ///
-        /// - Parameter database: a database with a history, `DatabaseOptions.history`, and `FileLocking.whileOpen`.
+        /// - Parameters:
+        ///   - database: a database with a history, `DatabaseOptions.history`, and `FileLocking.whileOpen`.
+        ///   - connection: an open connection, which only this mirror uses.
+        ///   - options: the schema of the tables, and the number of changed rows that a step holds in memory.
         public convenience init(
             _ database: Database, to connection: PostgresConnection, options: Options = Options()
         ) {

@@ -13,7 +13,7 @@ extension Database {
     ///
     /// A new file begins with all that the newest branch has; the file of an earlier follower goes on. Queries see
     /// whole commits, in the order in which they were made, behind the writer by the time of its shipment and of
-    /// ``ReplicaOptions/interval``. Live queries and handlers are notified of all commits of a step as one, on the
+    /// ``/MakoObjectReplication/ReplicaOptions/interval``. Live queries and handlers are notified of all commits of a step as one, on the
     /// follower's thread, as ``Database/refresh()`` describes. Saving throws `MakoError.readOnly`.
     ///
     /// The follower ends when the database closes, or is released.

@@ -67,7 +67,10 @@
 
         /// Makes a mirror; nothing is sent before the first step.
         ///
-        /// - Parameter store: the database, also one that was opened read-only beside the process that writes it.
+        /// - Parameters:
+        ///   - store: the database, also one that was opened read-only beside the process that writes it.
+        ///   - connection: an open connection, which only this mirror uses.
+        ///   - options: the schema of the tables, and the number of changed rows that a step holds in memory.
         public init(_ store: Store, to connection: PostgresConnection, options: Options = Options()) {
             self.store = store
             self.connection = connection

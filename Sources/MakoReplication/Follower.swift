@@ -115,6 +115,7 @@ public final class Follower: @unchecked Sendable {
     ///   - objectStore: where the branch is.
     ///   - prefix: the prefix that the replicator used.
     ///   - path: the file, which only followers write.
+    ///   - options: the branch, and the options of the file's store.
     /// - Throws: ``ReplicationError/notFollowing(path:reason:)`` when the file is no follower's, or of another branch,
     ///   ``ReplicationError/noRestorePoint(commit:before:after:)`` before the first backup.
     public init(
@@ -324,7 +325,7 @@ public final class Follower: @unchecked Sendable {
     ///
     /// After an error the follower goes on, or the promotion is tried again.
     ///
-    /// - Parameter options: of the store; with ``StoreOptions/logArchiveBytes`` set, a ``Replicator`` continues the branch.
+    /// - Parameter options: of the store; with ``/MakoStorage/StoreOptions/logArchiveBytes`` set, a ``Replicator`` continues the branch.
     /// - Returns: the open store. The follower is closed.
     public func promote(options: StoreOptions) throws(ReplicationError) -> Store {
         stop()

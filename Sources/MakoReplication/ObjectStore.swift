@@ -17,7 +17,10 @@ public protocol ObjectStore: Sendable {
 
     /// Lists the names that begin with a prefix and sort after another name, in ascending order of their bytes.
     ///
-    /// - Parameter limit: the largest number of names.
+    /// - Parameters:
+    ///   - prefix: what the names begin with; empty: all names.
+    ///   - name: the name after which the list begins; nil: at the first.
+    ///   - limit: the largest number of names.
     func list(_ prefix: String, after name: String?, limit: Int) throws(ObjectStoreError) -> [String]
 
     /// Removes an object. Removing a missing object succeeds.
@@ -67,7 +70,11 @@ public struct ObjectContent {
     public let bytes: UInt64
     private let source: (_ offset: UInt64, _ count: Int) throws(ObjectStoreError) -> [UInt8]
 
-    /// - Parameter source: returns exactly the bytes of a range inside the content.
+    /// Creates content that is read where it is needed.
+    ///
+    /// - Parameters:
+    ///   - bytes: the size of the content.
+    ///   - source: returns exactly the bytes of a range inside the content.
     public init(
         bytes: UInt64, _ source: @escaping (_ offset: UInt64, _ count: Int) throws(ObjectStoreError) -> [UInt8]
     ) {

@@ -57,7 +57,11 @@ public struct Replica: Sendable {
     let prefix: String
     let cache = HeaderCache()
 
-    /// - Parameter prefix: the prefix that the replicator used.
+    /// Names the databases below a prefix; nothing is read yet.
+    ///
+    /// - Parameters:
+    ///   - store: where the databases are.
+    ///   - prefix: the prefix that the replicator used.
     public init(_ store: any ObjectStore, prefix: String = "") throws(ReplicationError) {
         if !prefix.isEmpty && ObjectName.parts(prefix) == nil { throw .objects(.invalidName(prefix)) }
         self.store = store

@@ -10,7 +10,7 @@ public enum ReplicationError: Error, Sendable, Hashable, CustomStringConvertible
     case damaged(object: String, reason: String)
     /// Another database extends the branch, which was this one's. This one must never ship to it again.
     case fenced(branch: UInt64, reason: String)
-    /// The log no longer proves that this database continues a branch: it was not kept (``StoreOptions/logArchiveBytes``), or files of it are
+    /// The log no longer proves that this database continues a branch: it was not kept (``/MakoStorage/StoreOptions/logArchiveBytes``), or files of it are
     /// missing. Ship to a new branch.
     case logGone(branch: UInt64, commit: UInt64)
     /// The commit cannot be restored. `before` and `after` are the nearest ones that can.

@@ -45,7 +45,7 @@ extension Replicator {
     /// Makes commits of durability `full` and `barrier` wait for the object store: they are published, and return, when an object has them.
     ///
     /// Ships everything first, so that nothing that an earlier process left unconfirmed is served afterwards, and starts the thread. A commit that
-    /// the object store does not confirm in time throws ``StorageError/unconfirmed(commit:)``; it is durable here, and is published when it is
+    /// the object store does not confirm in time throws ``/MakoStorage/StorageError/unconfirmed(commit:)``; it is durable here, and is published when it is
     /// confirmed. When another database extends the branch, the store becomes read-only, also when this call finds it.
     ///
     /// - Parameter timeout: how long a commit waits.

@@ -125,9 +125,11 @@ public final class Replicator: @unchecked Sendable {
     /// Attaches a store to the branch that it continues, or begins one.
     ///
     /// - Parameters:
-    ///   - store: open for writing, with ``StoreOptions/logArchiveBytes`` set.
+    ///   - store: open for writing, with ``/MakoStorage/StoreOptions/logArchiveBytes`` set.
     ///   - objectStore: the destination.
     ///   - prefix: the prefix of all object names.
+    ///   - branch: whether the database continues its branch or begins another.
+    ///   - options: the sizes, the retention and the clock.
     /// - Throws: ``ReplicationError/fenced(branch:reason:)`` when another database has extended the branch,
     ///   ``ReplicationError/logGone(branch:commit:)`` when the log no longer proves the continuation.
     public init(

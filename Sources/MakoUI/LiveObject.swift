@@ -31,7 +31,9 @@
         /// _person = LiveObject(id)
         /// ```
         ///
-        /// - Parameter database: the database; nil: that of the environment.
+        /// - Parameters:
+        ///   - id: the identity of the object.
+        ///   - database: the database; nil: that of the environment.
         public init(_ id: EntityID<T>, in database: Database? = nil) {
             identity = AnyHashable(id)
             self.database = database
@@ -44,7 +46,9 @@
         /// @LiveObject(key: 42) private var person: Person?
         /// ```
         ///
-        /// - Parameter database: the database; nil: that of the environment.
+        /// - Parameters:
+        ///   - key: the primary key of the object.
+        ///   - database: the database; nil: that of the environment.
         public init<K: StorableValue & Hashable>(key: K, in database: Database? = nil) {
             identity = AnyHashable(key)
             self.database = database

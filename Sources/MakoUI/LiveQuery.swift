@@ -6,7 +6,8 @@
     ///
     /// ```swift
     /// struct PeopleList: View {
-    ///     @LiveQuery(Person.query().where(\.age > 30).orderBy(\.name)) private var people: [Person]
+    ///     @LiveQuery(Person.query().where(\.age > 30).orderBy(\.name))
+    ///     private var people: [Person]
     ///
     ///     var body: some View {
     ///         List(people) { Text($0.name) }

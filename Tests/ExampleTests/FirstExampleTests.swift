@@ -15,12 +15,18 @@ import Mako
     var harbour: Harbour?
 }
 
-/// Keeps two boats, and returns the names of those in the north that are longer than ten metres.
+/// Stores two boats, and returns the names of those in the north that are longer than 10 m.
 func longBoats(at path: String) throws -> [String] {
-    let db = try Database(at: path, entities: [Harbour.self, Boat.self])  // opened, or made when it is not there
+    // Opens the file, or creates it.
+    let db = try Database(at: path, entities: [Harbour.self, Boat.self])
     let north = Harbour(name: "North")
-    try db.save([Boat(name: "Nereid", length: 12.5, harbour: north), Boat(name: "Wren", length: 6, harbour: north)])
-    let found = try db.query(Boat.self).where(\.length > 10 && \.harbour.name == "North").orderBy(\.name).fetch()
+    let nereid = Boat(name: "Nereid", length: 12.5, harbour: north)
+    let wren = Boat(name: "Wren", length: 6, harbour: north)
+    try db.save([nereid, wren])  // saves the harbour, too
+    let found = try db.query(Boat.self)
+        .where(\.length > 10 && \.harbour.name == "North")
+        .orderBy(\.name)
+        .fetch()
     return found.map(\.name)
 }
 // EXAMPLE ends

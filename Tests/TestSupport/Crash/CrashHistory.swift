@@ -12,7 +12,11 @@ public final class CrashHistory<State> {
     public private(set) var spans: [CrashSpan]
     private let disk: SimulatedDisk
 
-    /// - Parameter initial: the data before the run.
+    /// Begins the history of a run.
+    ///
+    /// - Parameters:
+    ///   - initial: the data before the run.
+    ///   - disk: the disk of the run, which notes the present span with each call.
     public init(_ initial: State, on disk: SimulatedDisk) {
         self.disk = disk
         states = [initial]

@@ -54,7 +54,12 @@ public enum CrashRunner {
             imageLimit: 40, recoveryLimit: 2)
     }
 
-    /// - Parameter seed: for the disk. The same seed repeats a run exactly.
+    /// Runs a workload once, and opens what crashes at each moment of it leave.
+    ///
+    /// - Parameters:
+    ///   - workload: what runs and recovers.
+    ///   - seed: for the disk. The same seed repeats a run exactly.
+    ///   - effort: the number of images to open.
     public static func run<Workload: CrashWorkload>(
         _ workload: Workload, seed: UInt64 = 1, effort: Effort
     ) throws -> CrashReport {

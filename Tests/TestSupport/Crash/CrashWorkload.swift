@@ -32,8 +32,10 @@ public protocol CrashWorkload {
 
     /// Recovers from what a crash left, and returns the content.
     ///
-    /// - Parameter served: the workload calls it as soon as readers may see the data. No later crash may take that
-    ///   back. What is done afterwards, such as closing, is crashed like everything else.
+    /// - Parameters:
+    ///   - disk: the disk with what the crash left.
+    ///   - served: the workload calls it as soon as readers may see the data. No later crash may take that back. What
+    ///     is done afterwards, such as closing, is crashed like everything else.
     func recover(on disk: SimulatedDisk, served: () -> Void) throws -> State
 
     /// How a state differs from the one that was expected, in a few words.
