@@ -17,14 +17,15 @@ enum DatabasesExample {
         var sponsor: Member?
     }
 
-    @Entity(database: "club") final class Dinghy {  // its objects go to whatever is registered as "club"
+    /// Stored in the database that is registered as "club".
+    @Entity(database: "club") final class Dinghy {
         var name = ""
     }
     // EXAMPLE ends
 
     static func opened(_ path: String, _ folder: URL) throws -> [Database] {
         // EXAMPLE Databases.md
-        let db = try Database(at: path, entities: [Member.self])  // opened, or made when it is not there
+        let db = try Database(at: path, entities: [Member.self])  // opened, or created
         let archive = try Database(at: folder.appendingPathComponent("archive.mako"))
         let scratch = try Database.inMemory(entities: [Member.self])
         // EXAMPLE ends
@@ -39,7 +40,7 @@ enum DatabasesExample {
 
     static func shipped(_ db: Database, _ path: String) throws {
         // EXAMPLE Databases.md
-        try db.backup(to: path, compacting: true)  // where the program is made: one file, as small as can be
+        try db.backup(to: path, compacting: true)  // where the program is built: one small file
         // EXAMPLE ends
     }
 
@@ -54,7 +55,9 @@ enum DatabasesExample {
 
     static func named(_ archive: Database) throws -> [String] {
         // EXAMPLE Databases.md
-        let names = try Database.withDefault(archive) { try Member.query().orderBy(\.name).fetch().map(\.name) }
+        let names = try Database.withDefault(archive) {
+            try Member.query().orderBy(\.name).fetch().map(\.name)
+        }
         // EXAMPLE ends
         return names
     }
@@ -86,7 +89,8 @@ enum DatabasesExample {
 
     static func followed(_ path: String, _ db: Database) throws -> (Database, Int, Int) {
         // EXAMPLE Databases.md
-        let reader = try Database(at: path, entities: [Member.self], options: DatabaseOptions(readOnly: true))
+        let reading = DatabaseOptions(readOnly: true)
+        let reader = try Database(at: path, entities: [Member.self], options: reading)
         let before = try reader.query(Member.self).count()
         try db.save(Member(name: "Bob"))  // by this process or another
         try reader.refresh()  // true: there was something new
@@ -108,11 +112,12 @@ enum DatabasesExample {
         // EXAMPLE Databases.md
         var options = DatabaseOptions()
         options.fileLocking = .perTransaction
-        options.writerTimeout = .seconds(5)  // how long to wait for another process; then MakoError.writerTimeout
+        options.writerTimeout = .seconds(5)  // for another process; then MakoError.writerTimeout
         let app = try Database(at: path, entities: [Member.self], options: options)
         try app.transaction { try app.save([Member(name: "Eve"), Member(name: "Flo")]) }  // one turn
-        let names = try app.read { try app.query(Member.self).orderBy(\.name).fetch().map(\.name) }  // another one
-        try app.refresh()  // true if another process has committed: live queries and handlers learn of it
+        let members = app.query(Member.self).orderBy(\.name)
+        let names = try app.read { try members.fetch().map(\.name) }  // another turn
+        try app.refresh()  // true if another process has committed; notifies live queries and handlers
         // EXAMPLE ends
         try app.close()
         return names

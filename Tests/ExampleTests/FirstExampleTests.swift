@@ -15,7 +15,7 @@ import Mako
     var harbour: Harbour?
 }
 
-/// Stores two boats, and returns the names of those in the north that are longer than 10 m.
+/// Stores two boats, and returns the names of those in the north longer than 10 m.
 func longBoats(at path: String) throws -> [String] {
     // Opens the file, or creates it.
     let db = try Database(at: path, entities: [Harbour.self, Boat.self])

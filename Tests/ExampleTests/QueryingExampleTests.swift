@@ -39,7 +39,9 @@ enum QueryingExample {
     static func typed(_ db: Database, _ rhine: River) throws -> [[City]] {
         // EXAMPLE Querying.md
         let large = try db.query(City.self).where(\.population > 1_000_000 && \.isCapital).fetch()
-        let onTheRhine = try db.query(City.self).where(\.river == rhine || \.river.name ~= "aare%").fetch()
+        let onTheRhine = try db.query(City.self)
+            .where(\.river == rhine || \.river.name ~= "aare%")
+            .fetch()
         let middling = try db.query(City.self).where(\.population << (100_000..<500_000)).fetch()
         let some = try db.query(City.self).where(\.country << ["CH", "AT"] && \.area != nil).fetch()
         let none = try db.query(City.self).where(!(\.population > 10)).fetch()
@@ -49,8 +51,12 @@ enum QueryingExample {
 
     static func built(_ db: Database) throws -> [[City]] {
         // EXAMPLE Querying.md
-        let big = try db.query(City.self).where { $0.population > 1_000_000 && $0.name.hasPrefix("V") }.fetch()
-        let near = try db.query(City.self).where { ["AT", "DE"].contains($0.country) || $0.isCapital }.fetch()
+        let big = try db.query(City.self)
+            .where { $0.population > 1_000_000 && $0.name.hasPrefix("V") }
+            .fetch()
+        let near = try db.query(City.self)
+            .where { ["AT", "DE"].contains($0.country) || $0.isCapital }
+            .fetch()
         let sorted = try db.query(City.self)
             .where { (100_000..<500_000).contains($0.population) }
             .orderBy(\.country, \.name)
@@ -63,11 +69,13 @@ enum QueryingExample {
     static func textual(_ db: Database, _ rhine: River, _ typed: String) throws -> [[City]] {
         // EXAMPLE Querying.md
         let country = "CH"
-        let first = try db.query(City.self).where("country = \(country) AND population >= \(100_000)").fetch()
+        let first = try db.query(City.self)
+            .where("country = \(country) AND population >= \(100_000)")
+            .fetch()
         let second = try db.query(City.self).where("name LIKE ? OR river = ?", "%ern", rhine).fetch()
         let third = try db.query(City.self).where("river.length > 500 AND area IS NOT NULL").fetch()
         let fourth = try db.query(City.self).where("country IN \(["CH", "AT"])").fetch()
-        let fifth = try db.query(City.self).where(text: typed, 100_000).fetch()  // text known only at run time
+        let fifth = try db.query(City.self).where(text: typed, 100_000).fetch()  // text of a user
         // EXAMPLE ends
         return [first.array, second.array, third.array, fourth.array, fifth.array]
     }
@@ -112,8 +120,12 @@ enum QueryingExample {
 
     static func many(_ db: Database) throws -> [[River]] {
         // EXAMPLE Querying.md
-        let large = try db.query(River.self).where("cities.@count > 0 AND ANY cities.population > \(150_000)").fetch()
-        let same = try db.query(River.self).where(.any(\.cities, \.population > 150_000)).orderBy(\.cities.count)
+        let large = try db.query(River.self)
+            .where("cities.@count > 0 AND ANY cities.population > \(150_000)")
+            .fetch()
+        let same = try db.query(River.self)
+            .where(.any(\.cities, \.population > 150_000))
+            .orderBy(\.cities.count)
             .fetch()
         let capitals = try db.query(River.self).where(.all(\.cities, \.isCapital == true)).fetch()
         // EXAMPLE ends
@@ -122,9 +134,15 @@ enum QueryingExample {
 
     static func nested(_ db: Database) throws -> ([City], [City], [River]) {
         // EXAMPLE Querying.md
-        let above = try db.query(City.self).where("population > (SELECT avg(population) FROM City)").fetch()
-        let along = try db.query(City.self).where("river IN (SELECT id FROM River WHERE length > \(1000))").fetch()
-        let without = try db.query(River.self).where("NOT EXISTS (SELECT 1 FROM City WHERE river = River.id)").fetch()
+        let above = try db.query(City.self)
+            .where("population > (SELECT avg(population) FROM City)")
+            .fetch()
+        let along = try db.query(City.self)
+            .where("river IN (SELECT id FROM River WHERE length > \(1000))")
+            .fetch()
+        let without = try db.query(River.self)
+            .where("NOT EXISTS (SELECT 1 FROM City WHERE river = River.id)")
+            .fetch()
         // EXAMPLE ends
         return (above.array, along.array, without.array)
     }
@@ -176,7 +194,8 @@ enum QueryingExample {
     static func live(_ db: Database) async throws -> [String] {
         var names: [String] = []
         // EXAMPLE Querying.md
-        for try await difference in db.query(City.self).where(\.population > 100_000).orderBy(\.name).observe() {
+        let towns = db.query(City.self).where(\.population > 100_000).orderBy(\.name)
+        for try await difference in towns.observe() {
             names = difference.results.map(\.name)
             print(difference.deletions, difference.insertions, difference.moves, difference.updates)
             if names.count > 4 { break }
@@ -260,7 +279,8 @@ enum QueryingExample {
         let shared = try db.rawQuery(
             """
             SELECT r.name, count(c.id) AS cities, sum(c.population) / count(c.id) FROM River r
-            LEFT JOIN City c ON c.river = r.id AND c.population > \(1000) GROUP BY r.id, r.name HAVING r.name <> 'Aare'
+            LEFT JOIN City c ON c.river = r.id AND c.population > \(1000)
+            GROUP BY r.id, r.name HAVING r.name <> 'Aare'
             """)
         let found = try db.rawQuery(
             """
@@ -277,7 +297,8 @@ enum QueryingExample {
         let largest = try db.rawQuery(
             "SELECT name, area FROM City ORDER BY population DESC LIMIT \(3)", as: (String, Double?).self)
         for (name, area) in largest { print(name, area ?? 0) }
-        let countries = try db.rawQuery("SELECT DISTINCT country FROM City ORDER BY country", as: String.self)
+        let countries = try db.rawQuery(
+            "SELECT DISTINCT country FROM City ORDER BY country", as: String.self)
 
         struct Head: Decodable {
             let country: String
@@ -285,7 +306,8 @@ enum QueryingExample {
             let largest: Int?
         }
         let heads = try db.rawQuery(
-            "SELECT country, count(*) AS cities, max(population) AS largest FROM City GROUP BY country", as: Head.self)
+            "SELECT country, count(*) AS cities, max(population) AS largest FROM City GROUP BY country",
+            as: Head.self)
         // EXAMPLE ends
         return (countries, heads.map { ($0.cities, $0.largest) })
     }
@@ -300,10 +322,16 @@ enum QueryingExample {
 
     static func returned(_ db: Database) throws -> ([[StoredValue]], RawResults, RawResults) {
         // EXAMPLE Querying.md
-        let stored = try db.rawQuery("INSERT INTO River (name, length) VALUES ('Sihl', 73) RETURNING id, name").rows
-        let doubled = try db.rawQuery("UPDATE River SET length = length * 2 WHERE name = 'Sihl' RETURNING length")
+        let stored = try db.rawQuery(
+            "INSERT INTO River (name, length) VALUES ('Sihl', 73) RETURNING id, name"
+        ).rows
+        let doubled = try db.rawQuery(
+            "UPDATE River SET length = length * 2 WHERE name = 'Sihl' RETURNING length")
         let week = try db.rawQuery(
-            "SELECT date('now', '-7 days') AS since, count(*) FILTER (WHERE length > 50) AS long FROM River")
+            """
+            SELECT date('now', '-7 days') AS since, count(*) FILTER (WHERE length > 50) AS long
+            FROM River
+            """)
         // EXAMPLE ends
         return (stored, doubled, week)
     }
@@ -370,11 +398,20 @@ enum QueryingExample {
 
     static func patterns(_ db: Database, _ typed: String) throws -> [[City]] {
         // EXAMPLE Querying.md
-        let all = try db.query(City.self).where(.match(\.history, MatchPattern(allTokens: typed))).orderBy(.rank)
+        let all = try db.query(City.self)
+            .where(.match(\.history, MatchPattern(allTokens: typed)))
+            .orderBy(.rank)
             .fetch()
-        let any = try db.query(City.self).where("history MATCH \(MatchPattern(anyToken: typed))").fetch()
-        let exact = try db.query(City.self).where("history MATCH ?", MatchPattern(phrase: typed)).fetch()
-        let asTyped = try db.query(City.self).where(.match(\.history, MatchPattern(prefix: typed))).limit(10).fetch()
+        let any = try db.query(City.self)
+            .where("history MATCH \(MatchPattern(anyToken: typed))")
+            .fetch()
+        let exact = try db.query(City.self)
+            .where("history MATCH ?", MatchPattern(phrase: typed))
+            .fetch()
+        let asTyped = try db.query(City.self)
+            .where(.match(\.history, MatchPattern(prefix: typed)))
+            .limit(10)
+            .fetch()
         // EXAMPLE ends
         return [all.array, any.array, exact.array, asTyped.array]
     }
@@ -390,23 +427,33 @@ enum QueryingExample {
         // EXAMPLE Querying.md
         let home = Coordinate(latitude: 60.39, longitude: 5.32)
         let near = try db.query(Harbour.self).where(\.place[distanceTo: home] < 50_000).fetch()
-        let nearest = try db.query(Harbour.self).orderBy(\.place[distanceTo: home]).limit(2).fetch()
-        let southern = try db.query(Harbour.self).where("distance(place, -33.9, 18.4) < ?", 1_000_000).fetch()
+        let nearest = try db.query(Harbour.self)
+            .orderBy(\.place[distanceTo: home]).limit(2)
+            .fetch()
+        let southern = try db.query(Harbour.self)
+            .where("distance(place, -33.9, 18.4) < ?", 1_000_000)
+            .fetch()
         // EXAMPLE ends
         return [near.array, nearest.array, southern.array]
     }
 
     static func explained(_ db: Database) throws -> String {
         // EXAMPLE Querying.md
-        let plan = try db.query(City.self).where("population > 100000 AND name LIKE 'B%'").orderBy("name").explain()
+        let plan = try db.query(City.self)
+            .where("population > 100000 AND name LIKE 'B%'").orderBy("name")
+            .explain()
         // EXAMPLE ends
         return plan
     }
 
     static func measured(_ db: Database, _ print: (String, Int, Int, Duration) -> Void) throws -> PlanExplanation {
         // EXAMPLE Querying.md
-        let measured = try db.query(City.self).where("population > 100000").orderBy("name").explanation(analyzing: true)
-        for step in measured.analysis?.steps ?? [] { print(step.text, step.examinedRows, step.passed, step.time) }
+        let measured = try db.query(City.self)
+            .where("population > 100000").orderBy("name")
+            .explanation(analyzing: true)
+        for step in measured.analysis?.steps ?? [] {
+            print(step.text, step.examinedRows, step.passed, step.time)
+        }
         // EXAMPLE ends
         return measured
     }

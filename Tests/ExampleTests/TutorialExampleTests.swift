@@ -20,7 +20,9 @@ func openRecipes(at path: String) throws -> Database {
 }
 
 func addRecipes(to db: Database) throws {
-    try db.save([Recipe(name: "Soup", minutes: 40), Recipe(name: "Salad", minutes: 10)])
+    let soup = Recipe(name: "Soup", minutes: 40)
+    let salad = Recipe(name: "Salad", minutes: 10)
+    try db.save([soup, salad])
     let toast = Recipe(name: "Toast")
     toast.minutes = 5
     try db.save(toast)
@@ -29,7 +31,10 @@ func addRecipes(to db: Database) throws {
 // STEP 2
 /// The recipes that take at most so many minutes, by name.
 func quickRecipes(in db: Database, minutes: Int) throws -> [Recipe] {
-    try db.query(Recipe.self).where(\.minutes <= minutes).orderBy(\.name).fetch().array
+    try db.query(Recipe.self)
+        .where(\.minutes <= minutes)
+        .orderBy(\.name)
+        .fetch().array
 }
 
 // STEP 3
@@ -39,7 +44,10 @@ func quickRecipes(in db: Database, minutes: Int) throws -> [Recipe] {
 }
 
 func recipes(of title: String, in db: Database) throws -> [String] {
-    try db.query(Recipe.self).where(\.book.title == title).orderBy(\.name).fetch().map(\.name)
+    try db.query(Recipe.self)
+        .where(\.book.title == title)
+        .orderBy(\.name)
+        .fetch().map(\.name)
 }
 
 // STEP 4
@@ -54,7 +62,7 @@ func bind(_ recipes: [Recipe], as title: String, in db: Database) throws -> Cook
 }
 
 // STEP 5
-/// Shows the names of all recipes, now and after each commit that changes them, until `show` returns false.
+/// Shows the names of all recipes, now and after each commit that changes them.
 func followRecipes(in db: Database, show: ([String]) -> Bool) async throws {
     for try await difference in db.query(Recipe.self).orderBy(\.name).observe() {
         if !show(difference.results.map(\.name)) { break }

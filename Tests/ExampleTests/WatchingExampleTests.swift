@@ -125,7 +125,8 @@ enum WatchingExample {
     #if canImport(SwiftUI)
         // EXAMPLE Watching.md
         struct StarredMessages: View {
-            @LiveQuery(Message.query().where(\.stars > 0).orderBy(\.stars)) private var messages: [Message]
+            @LiveQuery(Message.query().where(\.stars > 0).orderBy(\.stars))
+            private var messages: [Message]
 
             var body: some View {
                 List(messages) { Text($0.text) }
@@ -159,7 +160,7 @@ enum WatchingExample {
             if change.kind == .missed { rebuild() } else { show(change.kind, change.object?.text ?? "") }
         }
         for try await difference in reader.query(Message.self).where(\.stars > 0).observe() {
-            list(difference.results.map(\.text))  // the first time, and after each refresh that changes them
+            list(difference.results.map(\.text))  // at first, and after each refresh that changes them
             if difference.results.isEmpty { break }
         }
         // EXAMPLE ends

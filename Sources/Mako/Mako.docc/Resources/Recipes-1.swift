@@ -11,7 +11,9 @@ func openRecipes(at path: String) throws -> Database {
 }
 
 func addRecipes(to db: Database) throws {
-    try db.save([Recipe(name: "Soup", minutes: 40), Recipe(name: "Salad", minutes: 10)])
+    let soup = Recipe(name: "Soup", minutes: 40)
+    let salad = Recipe(name: "Salad", minutes: 10)
+    try db.save([soup, salad])
     let toast = Recipe(name: "Toast")
     toast.minutes = 5
     try db.save(toast)

@@ -11,7 +11,9 @@ func openRecipes(at path: String) throws -> Database {
 }
 
 func addRecipes(to db: Database) throws {
-    try db.save([Recipe(name: "Soup", minutes: 40), Recipe(name: "Salad", minutes: 10)])
+    let soup = Recipe(name: "Soup", minutes: 40)
+    let salad = Recipe(name: "Salad", minutes: 10)
+    try db.save([soup, salad])
     let toast = Recipe(name: "Toast")
     toast.minutes = 5
     try db.save(toast)
@@ -19,5 +21,8 @@ func addRecipes(to db: Database) throws {
 
 /// The recipes that take at most so many minutes, by name.
 func quickRecipes(in db: Database, minutes: Int) throws -> [Recipe] {
-    try db.query(Recipe.self).where(\.minutes <= minutes).orderBy(\.name).fetch().array
+    try db.query(Recipe.self)
+        .where(\.minutes <= minutes)
+        .orderBy(\.name)
+        .fetch().array
 }

@@ -12,7 +12,9 @@ func openRecipes(at path: String) throws -> Database {
 }
 
 func addRecipes(to db: Database) throws {
-    try db.save([Recipe(name: "Soup", minutes: 40), Recipe(name: "Salad", minutes: 10)])
+    let soup = Recipe(name: "Soup", minutes: 40)
+    let salad = Recipe(name: "Salad", minutes: 10)
+    try db.save([soup, salad])
     let toast = Recipe(name: "Toast")
     toast.minutes = 5
     try db.save(toast)
@@ -20,7 +22,10 @@ func addRecipes(to db: Database) throws {
 
 /// The recipes that take at most so many minutes, by name.
 func quickRecipes(in db: Database, minutes: Int) throws -> [Recipe] {
-    try db.query(Recipe.self).where(\.minutes <= minutes).orderBy(\.name).fetch().array
+    try db.query(Recipe.self)
+        .where(\.minutes <= minutes)
+        .orderBy(\.name)
+        .fetch().array
 }
 
 @Entity final class Cookbook {
@@ -29,5 +34,8 @@ func quickRecipes(in db: Database, minutes: Int) throws -> [Recipe] {
 }
 
 func recipes(of title: String, in db: Database) throws -> [String] {
-    try db.query(Recipe.self).where(\.book.title == title).orderBy(\.name).fetch().map(\.name)
+    try db.query(Recipe.self)
+        .where(\.book.title == title)
+        .orderBy(\.name)
+        .fetch().map(\.name)
 }
