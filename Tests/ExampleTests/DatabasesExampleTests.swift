@@ -66,7 +66,8 @@ enum DatabasesExample {
         // EXAMPLE Databases.md
         /// Opens the database of a user in place of the one before.
         func open(_ user: String, closing former: Database?) throws -> Database {
-            let db = try Database(at: folder.appendingPathComponent("\(user).mako"), entities: [Dinghy.self])
+            let file = folder.appendingPathComponent("\(user).mako")
+            let db = try Database(at: file, entities: [Dinghy.self])
             Database.register(db, as: "club")  // or Database.default = db, for entities that name none
             try former?.close()
             return db
@@ -167,7 +168,8 @@ enum DatabasesExample {
         // EXAMPLE Databases.md
         let report = try Database.salvage(from: damaged, to: saved)
         for table in report.tables where !table.isComplete {
-            print(table.name, table.rows, "saved,", table.missing.map { "\($0) lost" } ?? "an unknown number lost")
+            let lost = table.missing.map { "\($0)" } ?? "an unknown number"
+            print(table.name, table.rows, "saved,", lost, "lost")
         }
         if !report.isComplete { print(report.storage.findings + report.findings) }
         // EXAMPLE ends

@@ -15,7 +15,8 @@ enum KeyedStoresExample {
     static func stored(_ db: Database) throws -> (KeyedStore, Draft?, Int?) {
         // EXAMPLE KeyedStores.md
         let drafts = try db.store("drafts")  // nothing is read or written yet
-        try drafts.set(Draft(title: "Tides", body: "They come and go."), for: "tides", tags: ["sea", "short"])
+        let tides = Draft(title: "Tides", body: "They come and go.")
+        try drafts.set(tides, for: "tides", tags: ["sea", "short"])
         try drafts.set(3, for: "opened")  // a store may hold values of several types
         let draft = try drafts.value(Draft.self, for: "tides")
         let opened = try drafts.value(Int.self, for: "opened")
@@ -27,7 +28,9 @@ enum KeyedStoresExample {
         // EXAMPLE KeyedStores.md
         let short = try drafts.keys(taggedAny: ["short", "finished"])  // with one of these tags
         let seaside = try drafts.keys(taggedAll: ["sea", "short"])  // with each of these
-        for (key, draft) in try drafts.values(Draft.self, taggedAny: ["sea"]) { print("\(key): \(draft.title)") }
+        for (key, draft) in try drafts.values(Draft.self, taggedAny: ["sea"]) {
+            print("\(key): \(draft.title)")
+        }
         try drafts.setTags(["sea", "finished"], for: "tides")  // in place of those it has
         let tags = try drafts.tags()
         // EXAMPLE ends

@@ -66,9 +66,16 @@ enum ModellingExample {
         var amount: Double
         var currency: String
 
-        static let valueParts = [ValuePart("amount", \Money.amount), ValuePart("currency", \Money.currency)]
-        init(_ amount: Double, _ currency: String) { (self.amount, self.currency) = (amount, currency) }
-        init(parts: ValueParts<Money>) throws(MakoError) { self.init(try parts[\.amount], try parts[\.currency]) }
+        static let valueParts = [
+            ValuePart("amount", \Money.amount), ValuePart("currency", \Money.currency),
+        ]
+        init(_ amount: Double, _ currency: String) {
+            self.amount = amount
+            self.currency = currency
+        }
+        init(parts: ValueParts<Money>) throws(MakoError) {
+            self.init(try parts[\.amount], try parts[\.currency])
+        }
     }
 
     @Entity final class Berth {
@@ -86,8 +93,12 @@ enum ModellingExample {
         let bergen = Coordinate(latitude: 60.4, longitude: 5.3)
         let outline = CGRect(x: 10, y: 0, width: 4, height: 12)
         try db.save(Berth(outline: outline, place: bergen, season: 4..<10, fee: Money(80, "NOK")))
-        let long = try db.query(Berth.self).where(\.outline.height > 10 && \.fee.currency == "NOK").fetch()
-        let same = try db.query(Berth.self).where(\.place == bergen).where("outline_width < 5").orderBy(\.fee.amount)
+        let long = try db.query(Berth.self)
+            .where(\.outline.height > 10 && \.fee.currency == "NOK")
+            .fetch()
+        let same = try db.query(Berth.self)
+            .where(\.place == bergen).where("outline_width < 5")
+            .orderBy(\.fee.amount)
             .fetch()
         try db.update(Berth.self).set(\.outline.x, to: \.outline.x + 5).set(\.season, to: nil).run()
         // EXAMPLE ends
@@ -204,7 +215,9 @@ enum ModellingExample {
 
     static func longVessels(_ db: Database) throws -> Results<Vessel> {
         // EXAMPLE Modelling.md
-        let long = try db.query(Vessel.self).includingSubclasses().where(\.length > 20).orderBy(\.name).fetch()
+        let long = try db.query(Vessel.self).includingSubclasses()
+            .where(\.length > 20).orderBy(\.name)
+            .fetch()
         for case let tug as Tug in long { print(tug.power) }
         // EXAMPLE ends
         return long

@@ -463,8 +463,8 @@ enum QueryingExample {
         let pages = db.query(City.self).orderBy(\.name).orderBy(\.id).limit(2)
         let first = try pages.fetch()
         if let last = first.last {
-            let next = try pages.where("name > ? OR name = ? AND id > ?", last.name, last.name, last.id).fetch()
-            print(next.map(\.name))
+            let next = pages.where("name > ? OR name = ? AND id > ?", last.name, last.name, last.id)
+            print(try next.fetch().map(\.name))
         }
         let third = try pages.offset(4).fetch()  // by number: scans the first four
         // EXAMPLE ends

@@ -206,7 +206,8 @@ enum RelationshipExample {
 
     static func billed(_ db: Database) throws -> (Invoice, Int) {
         // EXAMPLE Relationships.md
-        let invoice = Invoice(number: 1, lines: [Line(text: "rope", amount: 2), Line(text: "tar", amount: 1)])
+        let lines = [Line(text: "rope", amount: 2), Line(text: "tar", amount: 1)]
+        let invoice = Invoice(number: 1, lines: lines)
         try db.save(invoice)
         invoice.lines.removeFirst()
         try db.save(invoice)  // the rope's row is gone
