@@ -2,38 +2,38 @@ import Foundation
 import Mako
 import Testing
 
-@Entity("ForeignLabel") private final class Imprint {
+@Entity("ForeignLabel") private final class KeyedImprint {
     var name = ""
 }
 
-@Entity("ForeignAlbum") private final class Album {
+@Entity("ForeignAlbum") private final class KeyedDisc {
     @Attribute(.primaryKey) var code = ""
     var title = ""
-    var parent: Album?
+    var parent: KeyedDisc?
 }
 
-@Entity("ForeignSong") private final class Song: Codable {
+@Entity("ForeignSong") private final class KeyedSong: Codable {
     var title = ""
-    var album: Album?
-    var imprint: Imprint?
-    var next: Song?
-    var covers: [Album] = []
-    @Relationship(.subclasses) var source: Album?
+    var album: KeyedDisc?
+    var imprint: KeyedImprint?
+    var next: KeyedSong?
+    var covers: [KeyedDisc] = []
+    @Relationship(.subclasses) var source: KeyedDisc?
 }
 
-@Entity("ForeignTicket") private struct Ticket {
+@Entity("ForeignTicket") private struct KeyedTicket {
     var seat = 0
-    var imprint = ToOne<Imprint>()
+    var imprint = ToOne<KeyedImprint>()
 }
 
 /// Keys that come from elsewhere, of rows that may not be there.
 @Suite struct ForeignKeyTests {
     private func database() throws -> Database {
-        try Database.inMemory(entities: [Imprint.self, Album.self, Song.self, Ticket.self])
+        try Database.inMemory(entities: [KeyedImprint.self, KeyedDisc.self, KeyedSong.self, KeyedTicket.self])
     }
 
-    private func songs(_ json: String) throws -> [Song] {
-        try JSONDecoder().decode([Song].self, from: Data(json.utf8))
+    private func songs(_ json: String) throws -> [KeyedSong] {
+        try JSONDecoder().decode([KeyedSong].self, from: Data(json.utf8))
     }
 
     private func expectDangling(_ property: String, _ body: () throws -> Void) {
@@ -54,33 +54,33 @@ import Testing
         let song = try #require(try songs("[\(json)]").first)
         try db.transaction { _ in
             expectDangling(property) { try db.save(song) }
-            expectDangling(property) { try db.save([Song(title: "first"), song]) }
-            #expect(try db.query(Song.self).count() == 0)
-            try db.save(Song(title: "after"))
+            expectDangling(property) { try db.save([KeyedSong(title: "first"), song]) }
+            #expect(try db.query(KeyedSong.self).count() == 0)
+            try db.save(KeyedSong(title: "after"))
         }
-        #expect(try db.query(Song.self).fetch().map(\.title) == ["after"])
+        #expect(try db.query(KeyedSong.self).fetch().map(\.title) == ["after"])
         #expect(try db.verify().danglingReferences.isEmpty)
     }
 
     @Test func aKeyOfADictionaryWithoutARowIsRefused() throws {
         let db = try database()
-        let song = try Song(["title": "a", "album": StoredValue.text("NOPE")])
+        let song = try KeyedSong(["title": "a", "album": StoredValue.text("NOPE")])
         expectDangling("album") { try db.save(song) }
-        try db.save(Album(code: "NOPE", title: "there now"))
+        try db.save(KeyedDisc(code: "NOPE", title: "there now"))
         try db.save(song)
         #expect(song.album?.title == "there now")
     }
 
     @Test func keysOfACollectionWithoutARowAreRefused() throws {
         let db = try database()
-        try db.save([Album(code: "a"), Album(code: "b")])
-        let kept = Song(title: "kept", covers: try db.query(Album.self).fetch().array)
+        try db.save([KeyedDisc(code: "a"), KeyedDisc(code: "b")])
+        let kept = KeyedSong(title: "kept", covers: try db.query(KeyedDisc.self).fetch().array)
         try db.save(kept)
         let bytes = try #require(try db.rawQuery("SELECT covers FROM ForeignSong")[0][0].blob)
         let json = #"[{"title": "copy", "covers": "\#(Data(bytes).base64EncodedString())"}]"#
         try db.save(try #require(try songs(json).first))
-        #expect(try db.query(Song.self).where(\.title == "copy").first()?.covers.count == 2)
-        try db.query(Album.self).where(\.code == "b").delete()
+        #expect(try db.query(KeyedSong.self).where(\.title == "copy").first()?.covers.count == 2)
+        try db.query(KeyedDisc.self).where(\.code == "b").delete()
         expectDangling("covers") { try db.save(try #require(try songs(json).first)) }
     }
 
@@ -89,17 +89,17 @@ import Testing
         let list = try songs(
             #"[{"id": 7, "title": "first", "next": 8}, {"id": 8, "title": "second", "next": 7}, {"id": 9, "next": 9}]"#)
         try db.save(list)
-        #expect(try db.find(Song.self, 7)?.next?.title == "second")
-        #expect(try db.find(Song.self, 8)?.next?.title == "first")
-        #expect(try db.find(Song.self, 9)?.next?.id == 9)
+        #expect(try db.find(KeyedSong.self, 7)?.next?.title == "second")
+        #expect(try db.find(KeyedSong.self, 8)?.next?.title == "first")
+        #expect(try db.find(KeyedSong.self, 9)?.next?.id == 9)
     }
 
     @Test func aStructWhoseObjectWasDeletedIsRefused() throws {
         let db = try database()
-        let imprint = Imprint(name: "Imprint")
+        let imprint = KeyedImprint(name: "Imprint")
         try db.save(imprint)
-        let stored = try db.save(Ticket(seat: 1, imprint: ToOne(imprint)))
-        var ticket = try #require(try db.query(Ticket.self).first())
+        let stored = try db.save(KeyedTicket(seat: 1, imprint: ToOne(imprint)))
+        var ticket = try #require(try db.query(KeyedTicket.self).first())
         ticket.seat = 2
         ticket = try db.save(ticket)
         #expect(try ticket.imprint.load()?.name == "Imprint")
@@ -107,7 +107,7 @@ import Testing
         ticket.seat = 3
         let stale = ticket
         expectDangling("imprint") { try db.save(stale) }
-        #expect(try db.query(Ticket.self).first()?.seat == 2)
+        #expect(try db.query(KeyedTicket.self).first()?.seat == 2)
         #expect(stored.seat == 1)
         ticket.imprint = ToOne()
         try db.save(ticket)
@@ -117,15 +117,15 @@ import Testing
     /// The object would take the place of another one, which nothing else has.
     @Test func aChangedKeyOfAnotherRowIsRefused() throws {
         let db = try database()
-        let (first, second) = (Album(code: "a", title: "first"), Album(code: "b", title: "second"))
+        let (first, second) = (KeyedDisc(code: "a", title: "first"), KeyedDisc(code: "b", title: "second"))
         try db.save([first, second])
         first.code = "b"
         let error = #expect(throws: MakoError.self) { try db.save(first) }
         #expect(error == .duplicate(entity: "ForeignAlbum", properties: ["code"], values: [.text("b")]))
-        #expect(try db.query(Album.self).orderBy(\.code).fetch().map(\.title) == ["first", "second"])
+        #expect(try db.query(KeyedDisc.self).orderBy(\.code).fetch().map(\.title) == ["first", "second"])
         first.code = "c"
         try db.save(first)
-        #expect(try db.query(Album.self).orderBy(\.code).fetch().map(\.code) == ["a", "b", "c"])
+        #expect(try db.query(KeyedDisc.self).orderBy(\.code).fetch().map(\.code) == ["a", "b", "c"])
     }
 }
 
