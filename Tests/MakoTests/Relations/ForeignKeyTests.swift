@@ -129,7 +129,7 @@ import Testing
     }
 }
 
-private enum Wrong {
+private enum WrongSides {
     @Entity("WrongPart") final class Part {
         var number = 0
         var dish: Dish?
@@ -150,11 +150,11 @@ private enum Wrong {
 /// A to-many relationship whose inverse leads elsewhere would be empty, and its delete rule would find nothing.
 @Suite struct WrongInverseTests {
     @Test func anInverseThatRefersToAnotherTypeIsRefusedAtTheOpening() throws {
-        let error = #expect(throws: MakoError.self) { try Database.inMemory(entities: [Wrong.Meal.self]) }
+        let error = #expect(throws: MakoError.self) { try Database.inMemory(entities: [WrongSides.Meal.self]) }
         #expect("\(try #require(error))".contains("WrongPart.thing"))
-        let other = #expect(throws: MakoError.self) { try Database.inMemory(entities: [Wrong.Even.self]) }
+        let other = #expect(throws: MakoError.self) { try Database.inMemory(entities: [WrongSides.Even.self]) }
         #expect("\(try #require(other))".contains("WrongPart.number"))
-        let db = try Database.inMemory(entities: [Wrong.Dish.self])
-        #expect(throws: MakoError.self) { try db.query(Wrong.Meal.self).count() }
+        let db = try Database.inMemory(entities: [WrongSides.Dish.self])
+        #expect(throws: MakoError.self) { try db.query(WrongSides.Meal.self).count() }
     }
 }
