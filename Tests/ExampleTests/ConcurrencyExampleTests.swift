@@ -53,14 +53,6 @@ enum ConcurrencyExample {
         // EXAMPLE ends
     }
 
-    static func fetched(_ db: Database) async throws -> Int? {
-        // EXAMPLE Concurrency.md
-        let accounts = try await db.query(Account.self).where(\.balance > 0).orderBy(\.owner).fetch()
-        let total = try await db.read { try db.query(Account.self).sum(\.balance) }
-        // EXAMPLE ends
-        return accounts.isEmpty ? nil : total
-    }
-
     static func options() throws -> Database {
         // EXAMPLE Concurrency.md
         var options = DatabaseOptions()
@@ -68,6 +60,14 @@ enum ConcurrencyExample {
         let db = try Database.inMemory(entities: [Account.self], options: options)
         // EXAMPLE ends
         return db
+    }
+
+    static func fetched(_ db: Database) async throws -> Int? {
+        // EXAMPLE Concurrency.md
+        let accounts = try await db.query(Account.self).where(\.balance > 0).orderBy(\.owner).fetch()
+        let total = try await db.read { try db.query(Account.self).sum(\.balance) }
+        // EXAMPLE ends
+        return accounts.isEmpty ? nil : total
     }
 }
 

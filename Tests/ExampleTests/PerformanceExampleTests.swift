@@ -41,6 +41,12 @@ enum PerformanceExample {
         // EXAMPLE ends
     }
 
+    static func relaxed(_ db: Database, _ sale: Sale) throws {
+        // EXAMPLE Performance.md
+        try db.transaction(durability: .async(maxDelay: .milliseconds(200))) { _ in try db.save(sale) }
+        // EXAMPLE ends
+    }
+
     static func prefetched(_ db: Database, _ today: Int) throws -> ([String], Int) {
         let before = db.metrics.lazyLoads
         var names: [String] = []
@@ -81,12 +87,6 @@ enum PerformanceExample {
         try db.query(Sale.self).forEach { sum += $0.total }  // a few objects in memory at a time
         // EXAMPLE ends
         return (removed, sum)
-    }
-
-    static func relaxed(_ db: Database, _ sale: Sale) throws {
-        // EXAMPLE Performance.md
-        try db.transaction(durability: .async(maxDelay: .milliseconds(200))) { _ in try db.save(sale) }
-        // EXAMPLE ends
     }
 }
 

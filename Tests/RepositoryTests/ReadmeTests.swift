@@ -82,6 +82,22 @@ import Testing
         for trait in traits { #expect(package.contains("name: \(trait),"), "there is no trait \(trait)") }
     }
 
+    /// The examples of an article are compared with their tests in order, so that blocks and tests can move together
+    /// against the text. Then a sentence such as "`prefetch` reads them together:" has the code of its neighbour.
+    @Test(arguments: ["Sources", "docs"])
+    func theCodeAfterAColonIsNotThatOfAnotherParagraph(folder: String) {
+        for file in Repository.files(in: folder, extensions: ["md"]) {
+            let examples = Self.examplesWithLeads(in: file.text)
+            for (place, (lead, code)) in examples.enumerated() where lead.hasSuffix(":") {
+                let names = Self.names(inLastSentenceOf: lead)
+                if names.contains(where: code.contains) { continue }
+                let others = [place - 1, place + 1].filter(examples.indices.contains).map { examples[$0].code }
+                let moved = names.filter { name in others.contains { $0.contains(name) } }
+                #expect(moved.isEmpty, "\(file.path): \(moved) before the code\n\(code)")
+            }
+        }
+    }
+
     /// Each file of the tutorial has the lines that its step and those before it have in the test that runs them.
     @Test(arguments: 1...5)
     func aStepOfTheTutorialIsTheCodeThatIsCompiled(step: Int) throws {
@@ -187,6 +203,41 @@ import Testing
         let indents = lines.filter { !$0.allSatisfy(\.isWhitespace) }.map { $0.prefix { $0 == " " }.count }
         let indent = indents.min() ?? 0
         return lines.map { $0.dropFirst(min(indent, $0.prefix { $0 == " " }.count)) }
+    }
+
+    /// The code of a page, each with the paragraph before it; blocks without text between them are one.
+    private static func examplesWithLeads(in markdown: String) -> [(lead: String, code: String)] {
+        var examples: [(lead: String, code: String)] = []
+        var paragraph: [Substring] = []
+        var isCode = false
+        var isEnded = false
+        for line in markdown.split(separator: "\n", omittingEmptySubsequences: false) {
+            if line.hasPrefix("```") {
+                isCode.toggle()
+                if isCode, !paragraph.isEmpty { examples.append((paragraph.joined(separator: " "), "")) }
+                (paragraph, isEnded) = ([], false)
+            } else if isCode, !examples.isEmpty {
+                examples[examples.count - 1].code += line + "\n"
+            } else if line.isEmpty {
+                isEnded = true
+            } else {
+                paragraph = isEnded ? [line] : paragraph + [line]
+                isEnded = false
+            }
+        }
+        return examples
+    }
+
+    /// The names in code of the last sentence: words of two and more letters that begin with a small one.
+    private static func names(inLastSentenceOf paragraph: String) -> [String] {
+        let sentence: String = paragraph.components(separatedBy: ". ").last ?? ""
+        var names: [String] = []
+        for (place, part) in sentence.components(separatedBy: "`").enumerated() where place % 2 == 1 {
+            if part.contains("/") { continue }  // the path of a file
+            let words = part.split { !$0.isLetter && !$0.isNumber }
+            names += words.filter { $0.count > 1 && $0.first?.isLowercase == true }.map { String($0) }
+        }
+        return names
     }
 
     private static func blocks(in markdown: String) -> [String] {
