@@ -159,7 +159,7 @@ extension MakoError: CustomStringConvertible, LocalizedError {
 
 extension MakoError {
     /// Converts an error of the record layer.
-    init(_ error: RecordError) {
+    package init(_ error: RecordError) {
         switch error {
         case .storage(let storage): self.init(storage)
         case .cancelled: self = .cancelled
@@ -192,7 +192,8 @@ extension MakoError {
                 entity: table, reason: "\(step) fails at row \(row): \(reason); nothing was changed")
         case .valueSealed(let table, let column, let problem):
             self = .propertyKey(entity: table, property: column, problem)
-        case .rowDamaged, .indexDamaged, .catalogueDamaged: self = .damaged(reason: "\(error)")
+        case .catalogueDamaged(let reason): self = .damaged(reason: "the catalogue is damaged: \(reason)")
+        case .rowDamaged, .indexDamaged: self = .damaged(reason: "\(error)")
         }
     }
 
@@ -213,10 +214,12 @@ extension MakoError {
         )
     }
 
-    init(_ error: StorageError) {
+    /// Converts an error of the engine.
+    package init(_ error: StorageError) {
         switch error {
         case .closed(let path): self = .closed(path: path)
-        case .corrupted: self = .damaged(reason: "\(error)")
+        // Without the engine's remedy, because the text of `damaged` has its own.
+        case .corrupted(let page, let reason): self = .damaged(reason: "page \(page) is damaged: \(reason)")
         case .alreadyOpen(let path): self = .alreadyOpen(path: path)
         case .writerTimeout(let seconds): self = .writerTimeout(seconds: seconds)
         default: self = .storage(error)

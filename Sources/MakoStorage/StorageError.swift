@@ -107,6 +107,8 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
             "\(error.path) cannot be created: its directory does not exist, since '~' means the home directory in shells alone; write the path in full"
         case .io(let error) where error.operation == "create" && error.isNotFound:
             "\(error.path) cannot be created: its directory does not exist; make the directory first"
+        case .io(let error) where error.isDenied:
+            "\(error); a database that is written needs a writable file in a writable directory; one that is opened with readOnly needs a readable file only"
         case .io(let error):
             "\(error)"
         case .diskFull(let path):

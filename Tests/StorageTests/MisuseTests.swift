@@ -1,3 +1,4 @@
+import Foundation
 import MakoTestSupport
 import Testing
 
@@ -287,6 +288,15 @@ import Testing
         // Its trees can still be named.
         #expect(kept.tree(named: "large") == large)
         expect(.closed(path: sample.store.path)) { _ = try kept.count(of: large) }
+    }
+
+    /// The superuser is denied nothing, so the error is made here.
+    @Test(arguments: [("open", EACCES), ("create", EACCES), ("open", EROFS)])
+    func theErrorOfADeniedFileHasTheRemedy(operation: String, code: Int32) {
+        let denied = StorageError.io(FileError(operation: operation, path: "d/s.mako-wal-2", code: code)).description
+        #expect(denied.hasPrefix("\(operation) d/s.mako-wal-2: ") && denied.contains("writable directory"))
+        #expect(denied.contains("readOnly"))
+        #expect(!"\(StorageError.io(FileError(operation: "read", path: "s", code: EIO)))".contains("readOnly"))
     }
 
     @Test func aReadOnlyStoreSaysSo() throws {

@@ -76,8 +76,10 @@ extension ObjectEntity where Self: Decodable {
             values[property.name] = try PropertyName.value(type, isJSON: property.isJSON, container, key)
         }
         do { try _$take(DictionaryValues(stored: values, entity: model.name)) } catch {
+            var path = decoder.codingPath
+            if case .typeMismatch(_, let property, _, _) = error { path.append(PropertyName(property)) }
             throw DecodingError.dataCorrupted(
-                .init(codingPath: decoder.codingPath, debugDescription: "\(error)", underlyingError: error))
+                .init(codingPath: path, debugDescription: "\(error)", underlyingError: error))
         }
     }
 }

@@ -60,8 +60,11 @@ public struct DictionaryValues {
         {
             return value
         }
+        // Errors must not contain values that are to be encrypted.
+        let shown = C.sealedType == nil ? Self.stored(content).map { "\($0.typeName) \($0.brief)" } : nil
         throw .typeMismatch(
-            entity: entity, property: name, expected: "\(C.Property.self)", found: "\(type(of: content))")
+            entity: entity, property: name, expected: RawResults.name(of: C.Property.self),
+            found: shown ?? "\(type(of: content))")
     }
 
     /// The value for a composite property: a value, a dictionary of its parts, or the parts beside the other

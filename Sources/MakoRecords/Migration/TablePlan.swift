@@ -251,8 +251,9 @@ struct TablePlan {
         } else if stored != nil {
             if rows > 0 && !column.isOptional && column.defaultValue.isNull {
                 throw refuse(
-                    wanted, "the new column \(column.name) is neither optional nor has it a default, and there are rows"
-                )
+                    wanted,
+                    "the new column \(column.name) is neither optional nor has it a default, and there are rows; "
+                        + "give it a default value, or make it optional")
             }
             add(.addColumn(column.name))
         }

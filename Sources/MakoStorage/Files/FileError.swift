@@ -40,6 +40,9 @@ public struct FileError: Error, Sendable, Hashable, Codable, CustomStringConvert
     /// Whether the code may come from a read-only file system, which may not support syncs.
     var isForReadOnlyMedium: Bool { code == EROFS || code == EINVAL }
 
+    /// Whether the user may not open or create the file this way.
+    var isDenied: Bool { (code == EACCES || code == EROFS) && (operation == "open" || operation == "create") }
+
     /// Whether the file exists already.
     public var isExists: Bool { code == EEXIST }
 

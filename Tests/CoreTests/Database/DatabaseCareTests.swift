@@ -6,6 +6,15 @@ import Testing
 
 /// What a database reports: its state, its transactions, its failures.
 @Suite struct DatabaseCareTests {
+    @Test func theErrorOfDamageHasItsRemedyOnce() {
+        let page = MakoError(.corrupted(page: 7, reason: "its checksum is wrong"))
+        let catalogue = MakoError(RecordError.catalogueDamaged(reason: "an entry is cut off"))
+        for (error, place) in [(page, "page 7 is damaged: its"), (catalogue, "the catalogue is damaged: an")] {
+            #expect(error.description.hasPrefix(place))
+            #expect(error.description.components(separatedBy: "restore a backup").count == 2, "\(error)")
+        }
+    }
+
     @Test func aWholeDatabaseIsCounted() throws {
         let db = try makeSailors(50)
         let report = try db.verify()

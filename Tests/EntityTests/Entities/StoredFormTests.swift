@@ -106,6 +106,18 @@ import Testing
     struct Price: Codable, Equatable { var amount: Decimal }
     @Entity final class Offer: Codable { var price: Price? }
 
+    @Test func anErrorOfDecodingNamesThePropertyAndItsValue() throws {
+        let error = #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode([Sailor].self, from: Data(#"[{"name": "Ada", "rank": "cook"}]"#.utf8))
+        }
+        guard case .dataCorrupted(let context) = try #require(error) else {
+            Issue.record("another error")
+            return
+        }
+        #expect(context.codingPath.map(\.stringValue).last == "rank" && context.codingPath.count == 2)
+        #expect(context.debugDescription == "Sailor.rank takes Rank, not text 'cook'")
+    }
+
     @Test func numbersOfManyDigitsAreDecodedExactly() throws {
         let amount = try #require(Decimal(string: "12345678901234567.89"))
         for amount in [amount, 1.5, -7, 0] {

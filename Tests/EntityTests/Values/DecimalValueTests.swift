@@ -8,8 +8,8 @@ import Testing
         "12,50", "1,234.5", "12 kr", "12abc", "1e5x", "0x10", "1_000", "12e", " 12", "12 ", "1.2.3", "", "-",
     ])
     func textsWithMoreThanADecimalAreRefused(_ text: String) throws {
-        #expect(throws: MakoError.typeMismatch(entity: "Ware", property: "price", expected: "Decimal", found: "String"))
-        {
+        let found = "text \(StoredValue.text(text))"
+        #expect(throws: MakoError.typeMismatch(entity: "Ware", property: "price", expected: "Decimal", found: found)) {
             _ = try Ware(["price": text])
         }
         let db = try Database.inMemory(entities: [Ware.self])
@@ -60,8 +60,8 @@ import Testing
     )
         throws
     {
-        #expect(throws: MakoError.typeMismatch(entity: "Ware", property: "price", expected: "Decimal", found: "Double"))
-        {
+        let found = "double \(StoredValue.double(number))"
+        #expect(throws: MakoError.typeMismatch(entity: "Ware", property: "price", expected: "Decimal", found: found)) {
             _ = try Ware(["price": number])
         }
         let store = try Database.inMemory().store("prices")

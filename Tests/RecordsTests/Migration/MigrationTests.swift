@@ -291,7 +291,8 @@ import Testing
         let bare = Self.renaming(
             ColumnSchema("name", .text), ColumnSchema("age", .text),
             ColumnSchema("fullName", .text, originalName: "name"))
-        #expect(throws: RecordError.self) { try other.migrate(bare) }
+        let refusal = #expect(throws: RecordError.self) { try other.migrate(bare) }
+        #expect(try #require(refusal).description.hasSuffix("; give it a default value, or make it optional"))
         #expect(try other.values("P", .rowID(1)) == [.text("a"), .text("30")])
     }
 

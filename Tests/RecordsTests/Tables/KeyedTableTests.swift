@@ -139,7 +139,10 @@ import MakoRecords
             try RowKey(values: [.integer(1), .text("a"), .text("b")]).values(in: table.schema)
         }
         let noIDs = RecordError.invalidKey(table: "Wolf", reason: "the table has key columns, not ids")
-        #expect(throws: noIDs) { try Selection(table: "Wolf").plan(fixture.catalogue).ids(in: view) }
+        let refusal = #expect(throws: RecordError.self) {
+            try Selection(table: "Wolf").plan(fixture.catalogue).ids(in: view)
+        }
+        #expect(try #require(refusal).description == "\(noIDs); use keys(), or select the columns")
         try fixture.store.write { tx in
             _ = #expect(throws: noIDs) { try table.reserveRowID(in: tx) }
         }

@@ -46,7 +46,7 @@ import Testing
         var numbers = Self.people
         numbers.columns[2] = ColumnSchema("note", .integer, isOptional: true)
         numbers.indexes = []
-        #expect(failure(fixture, numbers).contains("(rows ('Ada', 36))"))
+        #expect(failure(fixture, numbers).contains(" ('Ada', 36))"))
         let wrong = failure(fixture, Self.people, .transform("note", nil) { _ in .blob([255]) })
         #expect(wrong.contains("fails at row ('Ada', 36)"), "\(wrong)")
         struct Refused: Error {}

@@ -112,7 +112,8 @@ extension Plan {
     /// Returns the ids of the rows, in order; for tables with row ids.
     package func ids(in view: Snapshot) throws(RecordError) -> [Int64] {
         guard table.isRowID else {
-            throw .invalidKey(table: table.schema.name, reason: "the table has key columns, not ids")
+            let reason = "the table has key columns, not ids; use keys(), or select the columns"
+            throw .invalidKey(table: table.schema.name, reason: reason)
         }
         return try keys(in: view).compactMap(\.rowID)
     }
