@@ -197,6 +197,20 @@ enum TransactionExample {
         #expect(db.metrics.commits == 3)  // the tables, the tills, the move
     }
 
+    @Test func aSaveInsideAReadCommitsAndIsNotSeenThere() throws {
+        let reason = CancellationError()
+        #expect(throws: CancellationError.self) {
+            try db.read {
+                #expect(try db.query(E.Till.self).count() == 2)
+                try db.save(E.Till(name: "third"))
+                #expect(try db.query(E.Till.self).count() == 2)
+                #expect(try db.transaction { try db.query(E.Till.self).count() } == 3)
+                throw reason
+            }
+        }
+        #expect(try db.query(E.Till.self).count() == 3)
+    }
+
     @Test func fileAndObjectsAreAsBefore() throws {
         #expect(try E.refused(db, second).count == 2)
         #expect(second.balance == 0 && !second.isDirty)

@@ -87,6 +87,10 @@ extension Database {
     /// ```swift
     /// let (people, count) = try db.read { (try Person.find(ids), try Person.query().count()) }
     /// ```
+    ///
+    /// The closure is for reads. A save, a deletion or a transaction inside it is a transaction of its own: it commits at
+    /// once, also if the closure throws later, and the reads of the closure do not see it. To read and write together use
+    /// ``transaction(durability:_:)``; inside one, `read` calls the closure in that transaction.
     public func read<R>(_ body: () throws -> R) throws -> R {
         if ThreadScope.current(of: self) != nil { return try body() }
         try requireOpen()
