@@ -51,6 +51,25 @@ enum GRDBGuide {
         return (count, best.array + [found, named].compactMap { $0 }, Array(rows))
     }
 
+    // EXAMPLE FromGRDB.md
+    @Entity final class League {
+        var name = ""
+        var teams: [Team] = []
+    }
+    // EXAMPLE ends
+
+    static func joined(_ db: Database) throws -> ([(String, String)], [(String, Int)], [League]) {
+        // EXAMPLE FromGRDB.md
+        let pairs = try db.rawQuery(
+            "SELECT l.name, t.name FROM League l JOIN Team t ON ANY l.teams = t.id ORDER BY l.name, t.name",
+            as: (String, String).self)
+        let sizes = try db.rawQuery(
+            "SELECT l.name, l.teams.@count FROM League l ORDER BY l.name", as: (String, Int).self)
+        let leagues = try db.query(League.self).where(.any(\.teams, \.name == "Engines")).fetch()
+        // EXAMPLE ends
+        return (Array(pairs), Array(sizes), Array(leagues))
+    }
+
     static func changed(_ db: Database, _ player: Player) throws -> (Int, Bool) {
         // EXAMPLE FromGRDB.md
         try db.update(Player.self).where(\.score < 5).set(\.score, to: \.score + 1).run()
@@ -88,6 +107,13 @@ enum GRDBGuide {
             let (count, players, rows) = try GRDBGuide.fetched(db, player, "Bob")
             #expect(count == 3 && players.map(\.name) == ["Ada", "Ada", "Bob"])
             #expect(rows.map(\.0) == ["Ada", "Cem"] && rows.map(\.1) == [15, 3])
+            try await db.save([
+                GRDBGuide.League(name: "North", teams: [team, GRDBGuide.Team(name: "Letters")]),
+                GRDBGuide.League(name: "South", teams: [team]), GRDBGuide.League(name: "West"),
+            ])
+            let (pairs, sizes, leagues) = try GRDBGuide.joined(db)
+            #expect(pairs.map { "\($0) \($1)" } == ["North Engines", "North Letters", "South Engines"])
+            #expect(sizes.map(\.1) == [2, 1, 0] && Set(leagues.map(\.name)) == ["North", "South"])
             #expect(try GRDBGuide.searched(db, "\"iron (").count == 1)
             #expect(try await db.query(GRDBGuide.Player.self).where("team = ?", team).count() == 2)
             #expect(try GRDBGuide.changed(db, player) == (0, true))

@@ -79,9 +79,11 @@ extension Query {
     public func isEmpty() throws(MakoError) -> Bool { try !exists() }
 
     // async
-    /// Returns the row numbers of the objects, in the query's order. For entities with another key, see ``keys()``.
+    /// Returns the row numbers of the objects, in the query's order.
     ///
-    /// - Throws: `MakoError.query` for an invalid condition.
+    /// For an entity whose key is a text or a UUID use ``distinct(_:_:)`` of that property, or ``keys()``.
+    ///
+    /// - Throws: `MakoError.query` for an invalid condition; `.invalidArgument` if the key is no row number.
     public func ids() throws(MakoError) -> [Int] {
         let repeated = try joined { (selection, view) throws(RecordError) in try selection.keys(in: view) }
         if let repeated { return repeated.compactMap { $0.rowID.map { Int($0) } } }
@@ -91,7 +93,14 @@ extension Query {
     }
 
     // async
-    /// Returns the keys of the objects, in the query's order.
+    /// Returns the keys of the objects, in the query's order, as ``ObjectChange/key`` has them.
+    ///
+    /// They are for comparison. A key that is no row number is in its sortable encoding, and prints as bytes such as
+    /// `x'027800'`. Its values are those of the key's properties:
+    ///
+    /// ```swift
+    /// let codes = try db.rawQuery("SELECT code FROM Port ORDER BY code", as: String.self)
+    /// ```
     ///
     /// - Throws: `MakoError.query` for an invalid condition.
     public func keys() throws(MakoError) -> [RowKey] {
@@ -228,6 +237,15 @@ extension Query {
 
     // async: early
     /// Returns the number of objects for each value of a property, ordered by value.
+    ///
+    /// The values are ``StoredValue``s, because a path may lead to nothing (`.null`). One prints as in SQL, such as `'dessert'`;
+    /// an initialiser returns the Swift value:
+    ///
+    /// ```swift
+    /// for (value, count) in try db.query(Recipe.self).groupCount(\.course) {
+    ///     print(String(stored: value) ?? "none", count)
+    /// }
+    /// ```
     public func groupCount<V>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> [(
         value: StoredValue, count: Int
     )] {

@@ -3,6 +3,9 @@ import MakoRecords
 /// A position on the Earth in degrees:
 /// `@Entity final class Harbour { var place = Coordinate(latitude: 60.4, longitude: 5.3) }` has the columns
 /// `place_latitude` and `place_longitude`.
+///
+/// Any numbers are stored. The distance from or to a latitude beyond a pole is nil (NULL in texts), so that no condition on
+/// a distance finds such a place: check what a user has typed before it is saved.
 public struct Coordinate: CompositeValue, Hashable, Codable {
     /// Degrees north of the equator; negative to the south.
     public var latitude: Double
