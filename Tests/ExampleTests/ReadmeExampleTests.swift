@@ -7,7 +7,7 @@ enum ReadmeStructs {
     // EXAMPLE README.md
     @Entity struct Player {
         @Attribute(.primaryKey) var id = UUID()
-        @Attribute(.unique) var name: String
+        @Attribute(.indexed) var name: String
         var score = 0
     }
     // EXAMPLE ends
@@ -29,5 +29,7 @@ enum ReadmeStructs {
     @Test func structsAreSavedAndFound() throws {
         let db = try Database.inMemory(entities: [ReadmeStructs.Player.self])
         #expect(try ReadmeStructs.run(db) == ["Ada", "15"])
+        // A second run of a program that has it begins with the file of the first.
+        #expect(try ReadmeStructs.run(db) == ["Ada", "Ada", "30"])
     }
 }
