@@ -23,10 +23,10 @@ enum RelationshipExample {
         var name = ""
         var age = 0
         var team: Team?
-        @Relationship(inverse: \Task.assignee, deleteRule: .cascade) var tasks: ToMany<Task>
+        @Relationship(inverse: \Duty.assignee, deleteRule: .cascade) var duties: ToMany<Duty>
     }
 
-    @Entity final class Task {
+    @Entity final class Duty {
         var title = ""
         var assignee: Member?
     }
@@ -219,7 +219,7 @@ enum RelationshipExample {
 
     static func removed(_ db: Database, _ office: Office, _ member: Member, _ team: Team) throws -> String {
         // EXAMPLE Relationships.md
-        try member.remove()  // .cascade: her tasks go with her
+        try member.remove()  // .cascade: her duties go with her
         do {
             try office.remove()
         } catch MakoError.deniedByReference(_, let from, let property) {
@@ -260,7 +260,7 @@ enum RelationshipExample {
 
     init() throws {
         db = try Database.inMemory(entities: [
-            E.Office.self, E.Team.self, E.Member.self, E.Task.self, E.Walk.self, E.Sight.self, E.Invoice.self,
+            E.Office.self, E.Team.self, E.Member.self, E.Duty.self, E.Walk.self, E.Sight.self, E.Invoice.self,
             E.Reader.self,
         ])
     }
@@ -347,11 +347,11 @@ enum RelationshipExample {
     @Test func deleteRulesHold() throws {
         let ada = try E.hired(db)
         let bob = E.Member(name: "Bob", team: ada.team)
-        try db.save([E.Task(title: "a", assignee: ada), E.Task(title: "b", assignee: bob)])
+        try db.save([E.Duty(title: "a", assignee: ada), E.Duty(title: "b", assignee: bob)])
         let team = try #require(ada.team)
         let office = try #require(team.office)
         _ = try E.removed(db, office, ada, team)
-        #expect(try db.query(E.Task.self).fetch().map(\.title) == ["b"])
+        #expect(try db.query(E.Duty.self).fetch().map(\.title) == ["b"])
         #expect(try db.exists(office))
         #expect(try db.find(E.Member.self, bob.id ?? 0)?.team == nil)
     }
