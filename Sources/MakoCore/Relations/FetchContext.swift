@@ -193,6 +193,7 @@ final class FetchContext: Sendable {
 }
 
 /// Loads the objects of references.
+@usableFromInline
 enum LazyLoad {
     static func object<Target: ObjectEntity>(
         _ type: Target.Type, key: RowKey, for owner: some ObjectEntity
@@ -219,6 +220,7 @@ enum LazyLoad {
         }
     }
 
+    @usableFromInline
     static func failed(_ error: MakoError, owner: some ObjectEntity) {
         owner.lockedState { $0.setLoadError(error) }
         Database.of(owner)?.failures.report(FailedLoad(object: owner, error: error))

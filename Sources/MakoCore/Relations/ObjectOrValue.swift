@@ -126,34 +126,18 @@ public enum ObjectOrValueForm: ElementForm {
 }
 
 /// Objects of any class among values, by the table and the key of their rows.
-public enum ObjectOrValueMembers: CollectionMembers {
+public enum ObjectOrValueAddress: ObjectAddress {
     /// The type of the objects.
     public typealias Object = any ObjectEntity
 
-    /// Nil: a key names the table.
-    public static var target: (any Entity.Type)? { nil }
-    /// Nil: objects of any class are accepted.
-    public static var superclass: (any Entity.Type)? { nil }
     /// True: the elements may be values.
     public static var acceptsValues: Bool { true }
-    /// The name of the elements in errors.
-    public static var name: String { "objects of any entity and values" }
-    /// Returns the identity of an object.
-    public static func identity(of object: any ObjectEntity) -> ObjectIdentifier { ObjectIdentifier(object) }
-    /// Returns the object.
-    public static func object(_ object: any ObjectEntity) -> any ObjectEntity { object }
-    /// Returns the object.
-    public static func member(_ object: any ObjectEntity) -> (any ObjectEntity)? { object }
-    /// Returns the table and key of the object's row.
-    public static func key(of object: any ObjectEntity) -> RowKey? { AnyMembers.key(of: object) }
-    /// Returns the table of the object with the key.
-    public static func key(_ key: RowKey, of object: any ObjectEntity) -> RowKey { AnyMembers.key(key, of: object) }
     /// Returns the objects with these tables and keys; nil for values, which have no row.
     public static func objects(
         _ keys: [RowKey], of owner: some ObjectEntity, _ property: Int
     ) throws(MakoError) -> [(any ObjectEntity)?] {
         let places = keys.indices.filter { keys[$0].elementValue == nil }
-        let loaded = try AnyMembers.objects(places.map { keys[$0] }, of: owner, property)
+        let loaded = try AnyAddress.objects(places.map { keys[$0] }, of: owner, property)
         var objects: [(any ObjectEntity)?] = Array(repeating: nil, count: keys.count)
         for (place, object) in zip(places, loaded) { objects[place] = object }
         return objects

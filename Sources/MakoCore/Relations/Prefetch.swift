@@ -101,11 +101,9 @@ struct Prefetch {
             }
             return try follow(collection: source.keyPath, of: type, source.owner, name, owners, context)
         case .column(type: .keys, _, _, nil):
-            let loaded = try others(source.owner, name, owners, context) { (table) in
-                if let superclass = property.coding?.superclass as? any ObjectEntity.Type {
-                    return schema.type(ofTable: table, under: superclass)
-                }
-                return schema.binding(ofTable: table)?.model.type as? any ObjectEntity.Type
+            let superclass = property.coding?.superclass
+            let loaded = try others(source.owner, name, owners, context) {
+                schema.type(ofTable: $0, under: superclass)
             }
             return take(loaded, source.keyPath, owners)
         case .column(type: .reference, _, _, _) where property.coding?.holdsValue == true:

@@ -5,50 +5,50 @@ extension EntityCoding {
     @inlinable
     public static func collectionCodec(
         _: [any ObjectEntity].Type
-    ) -> MemberCodec<ArrayForm<ObjectForm<any ObjectEntity>>, AnyMembers>.Type {
-        MemberCodec<ArrayForm<ObjectForm<any ObjectEntity>>, AnyMembers>.self
+    ) -> MemberCodec<ArrayForm<ObjectForm<any ObjectEntity>>, AnyAddress>.Type {
+        MemberCodec<ArrayForm<ObjectForm<any ObjectEntity>>, AnyAddress>.self
     }
     /// Returns the collection codec for an optional array of objects of any class.
     @inlinable
     public static func collectionCodec(
         _: [any ObjectEntity]?.Type
-    ) -> MemberCodec<OptionalForm<ArrayForm<ObjectForm<any ObjectEntity>>>, AnyMembers>.Type {
-        MemberCodec<OptionalForm<ArrayForm<ObjectForm<any ObjectEntity>>>, AnyMembers>.self
+    ) -> MemberCodec<OptionalForm<ArrayForm<ObjectForm<any ObjectEntity>>>, AnyAddress>.Type {
+        MemberCodec<OptionalForm<ArrayForm<ObjectForm<any ObjectEntity>>>, AnyAddress>.self
     }
     /// Returns the collection codec for an array of arrays of objects of any class.
     @inlinable
     public static func collectionCodec(
         _: [[any ObjectEntity]].Type
-    ) -> MemberCodec<ArrayForm<ArrayForm<ObjectForm<any ObjectEntity>>>, AnyMembers>.Type {
-        MemberCodec<ArrayForm<ArrayForm<ObjectForm<any ObjectEntity>>>, AnyMembers>.self
+    ) -> MemberCodec<ArrayForm<ArrayForm<ObjectForm<any ObjectEntity>>>, AnyAddress>.Type {
+        MemberCodec<ArrayForm<ArrayForm<ObjectForm<any ObjectEntity>>>, AnyAddress>.self
     }
     /// Returns the collection codec for a dictionary of objects of any class.
     @inlinable
     public static func collectionCodec<K: StorableValue & Hashable & Sendable>(
         _: [K: any ObjectEntity].Type
-    ) -> MemberCodec<DictionaryForm<K, ObjectForm<any ObjectEntity>>, AnyMembers>.Type {
-        MemberCodec<DictionaryForm<K, ObjectForm<any ObjectEntity>>, AnyMembers>.self
+    ) -> MemberCodec<DictionaryForm<K, ObjectForm<any ObjectEntity>>, AnyAddress>.Type {
+        MemberCodec<DictionaryForm<K, ObjectForm<any ObjectEntity>>, AnyAddress>.self
     }
     /// Returns the collection codec for an optional dictionary of objects of any class.
     @inlinable
     public static func collectionCodec<K: StorableValue & Hashable & Sendable>(
         _: [K: any ObjectEntity]?.Type
-    ) -> MemberCodec<OptionalForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyMembers>.Type {
-        MemberCodec<OptionalForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyMembers>.self
+    ) -> MemberCodec<OptionalForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyAddress>.Type {
+        MemberCodec<OptionalForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyAddress>.self
     }
     /// Returns the collection codec for a dictionary of arrays of objects of any class.
     @inlinable
     public static func collectionCodec<K: StorableValue & Hashable & Sendable>(
         _: [K: [any ObjectEntity]].Type
-    ) -> MemberCodec<DictionaryForm<K, ArrayForm<ObjectForm<any ObjectEntity>>>, AnyMembers>.Type {
-        MemberCodec<DictionaryForm<K, ArrayForm<ObjectForm<any ObjectEntity>>>, AnyMembers>.self
+    ) -> MemberCodec<DictionaryForm<K, ArrayForm<ObjectForm<any ObjectEntity>>>, AnyAddress>.Type {
+        MemberCodec<DictionaryForm<K, ArrayForm<ObjectForm<any ObjectEntity>>>, AnyAddress>.self
     }
     /// Returns the collection codec for an array of dictionaries of objects of any class.
     @inlinable
     public static func collectionCodec<K: StorableValue & Hashable & Sendable>(
         _: [[K: any ObjectEntity]].Type
-    ) -> MemberCodec<ArrayForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyMembers>.Type {
-        MemberCodec<ArrayForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyMembers>.self
+    ) -> MemberCodec<ArrayForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyAddress>.Type {
+        MemberCodec<ArrayForm<DictionaryForm<K, ObjectForm<any ObjectEntity>>>, AnyAddress>.self
     }
 
     /// Unavailable: refuses an array of objects of any class whose type is an alias.
@@ -60,7 +60,7 @@ extension EntityCoding {
     /// Returns the codec with subclasses for a collection of objects of any form.
     public static func subclassCodec<Form: CollectionForm>(
         _: CollectionCodec<Form>.Type
-    ) -> MemberCodec<Form, SubclassMembers<Form.Target>>.Type where Form.Target: ObjectEntity {
-        MemberCodec<Form, SubclassMembers<Form.Target>>.self
+    ) -> MemberCodec<Form, SubclassAddress<Form.Target>>.Type where Form.Target: ObjectEntity {
+        MemberCodec<Form, SubclassAddress<Form.Target>>.self
     }
 }

@@ -5,50 +5,50 @@ extension EntityCoding {
     @inlinable
     public static func collectionCodec(
         _: [ObjectOrValue].Type
-    ) -> MemberCodec<ArrayForm<ObjectOrValueForm>, ObjectOrValueMembers>.Type {
-        MemberCodec<ArrayForm<ObjectOrValueForm>, ObjectOrValueMembers>.self
+    ) -> MemberCodec<ArrayForm<ObjectOrValueForm>, ObjectOrValueAddress>.Type {
+        MemberCodec<ArrayForm<ObjectOrValueForm>, ObjectOrValueAddress>.self
     }
     /// Returns the collection codec for an optional array of objects and values.
     @inlinable
     public static func collectionCodec(
         _: [ObjectOrValue]?.Type
-    ) -> MemberCodec<OptionalForm<ArrayForm<ObjectOrValueForm>>, ObjectOrValueMembers>.Type {
-        MemberCodec<OptionalForm<ArrayForm<ObjectOrValueForm>>, ObjectOrValueMembers>.self
+    ) -> MemberCodec<OptionalForm<ArrayForm<ObjectOrValueForm>>, ObjectOrValueAddress>.Type {
+        MemberCodec<OptionalForm<ArrayForm<ObjectOrValueForm>>, ObjectOrValueAddress>.self
     }
     /// Returns the collection codec for an array of arrays of objects and values.
     @inlinable
     public static func collectionCodec(
         _: [[ObjectOrValue]].Type
-    ) -> MemberCodec<ArrayForm<ArrayForm<ObjectOrValueForm>>, ObjectOrValueMembers>.Type {
-        MemberCodec<ArrayForm<ArrayForm<ObjectOrValueForm>>, ObjectOrValueMembers>.self
+    ) -> MemberCodec<ArrayForm<ArrayForm<ObjectOrValueForm>>, ObjectOrValueAddress>.Type {
+        MemberCodec<ArrayForm<ArrayForm<ObjectOrValueForm>>, ObjectOrValueAddress>.self
     }
     /// Returns the collection codec for a dictionary of objects and values.
     @inlinable
     public static func collectionCodec<K: StorableValue & Hashable & Sendable>(
         _: [K: ObjectOrValue].Type
-    ) -> MemberCodec<DictionaryForm<K, ObjectOrValueForm>, ObjectOrValueMembers>.Type {
-        MemberCodec<DictionaryForm<K, ObjectOrValueForm>, ObjectOrValueMembers>.self
+    ) -> MemberCodec<DictionaryForm<K, ObjectOrValueForm>, ObjectOrValueAddress>.Type {
+        MemberCodec<DictionaryForm<K, ObjectOrValueForm>, ObjectOrValueAddress>.self
     }
     /// Returns the collection codec for an optional dictionary of objects and values.
     @inlinable
     public static func collectionCodec<K: StorableValue & Hashable & Sendable>(
         _: [K: ObjectOrValue]?.Type
-    ) -> MemberCodec<OptionalForm<DictionaryForm<K, ObjectOrValueForm>>, ObjectOrValueMembers>.Type {
-        MemberCodec<OptionalForm<DictionaryForm<K, ObjectOrValueForm>>, ObjectOrValueMembers>.self
+    ) -> MemberCodec<OptionalForm<DictionaryForm<K, ObjectOrValueForm>>, ObjectOrValueAddress>.Type {
+        MemberCodec<OptionalForm<DictionaryForm<K, ObjectOrValueForm>>, ObjectOrValueAddress>.self
     }
     /// Returns the collection codec for a dictionary of arrays of objects and values.
     @inlinable
     public static func collectionCodec<K: StorableValue & Hashable & Sendable>(
         _: [K: [ObjectOrValue]].Type
-    ) -> MemberCodec<DictionaryForm<K, ArrayForm<ObjectOrValueForm>>, ObjectOrValueMembers>.Type {
-        MemberCodec<DictionaryForm<K, ArrayForm<ObjectOrValueForm>>, ObjectOrValueMembers>.self
+    ) -> MemberCodec<DictionaryForm<K, ArrayForm<ObjectOrValueForm>>, ObjectOrValueAddress>.Type {
+        MemberCodec<DictionaryForm<K, ArrayForm<ObjectOrValueForm>>, ObjectOrValueAddress>.self
     }
     /// Returns the collection codec for an array of dictionaries of objects and values.
     @inlinable
     public static func collectionCodec<K: StorableValue & Hashable & Sendable>(
         _: [[K: ObjectOrValue]].Type
-    ) -> MemberCodec<ArrayForm<DictionaryForm<K, ObjectOrValueForm>>, ObjectOrValueMembers>.Type {
-        MemberCodec<ArrayForm<DictionaryForm<K, ObjectOrValueForm>>, ObjectOrValueMembers>.self
+    ) -> MemberCodec<ArrayForm<DictionaryForm<K, ObjectOrValueForm>>, ObjectOrValueAddress>.Type {
+        MemberCodec<ArrayForm<DictionaryForm<K, ObjectOrValueForm>>, ObjectOrValueAddress>.self
     }
 
     // Unavailable overloads give a clear message in place of a failed overload resolution.

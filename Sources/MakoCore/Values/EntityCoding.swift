@@ -96,7 +96,9 @@ public enum EntityCoding {
     }
     /// Returns the codec for a reference to an object.
     @inlinable
-    public static func codec<T: ObjectEntity>(_: T?.Type) -> ReferenceCodec<T>.Type { ReferenceCodec<T>.self }
+    public static func codec<T: ObjectEntity>(_: T?.Type) -> ReferenceCodec<ReferenceSlot<T>>.Type {
+        ReferenceCodec<ReferenceSlot<T>>.self
+    }
     /// Returns the codec for a `ToOne` handle.
     @inlinable
     public static func codec<T: ObjectEntity>(_: ToOne<T>.Type) -> ToOneCodec<T>.Type { ToOneCodec<T>.self }
@@ -215,7 +217,9 @@ public enum EntityCoding {
 
     /// Unavailable: refuses a non-optional reference to an object at compile time.
     @available(*, unavailable, message: "a to-one relationship must be optional; write 'T?' (in a struct: 'ToOne<T>')")
-    public static func codec<T: ObjectEntity>(_: T.Type) -> ReferenceCodec<T>.Type { ReferenceCodec<T>.self }
+    public static func codec<T: ObjectEntity>(_: T.Type) -> ReferenceCodec<ReferenceSlot<T>>.Type {
+        ReferenceCodec<ReferenceSlot<T>>.self
+    }
     /// Unavailable: refuses a non-optional reference to a struct at compile time.
     @available(
         *, unavailable, message: "a to-one relationship must be optional: write 'T?', or store the key of the struct"

@@ -120,6 +120,7 @@ extension PropertySlot {
     /// Does nothing: the slot holds no objects.
     @inlinable public mutating func letGo() {}
     /// Visits the object of the slot, if it is in memory.
+    @inlinable
     public func visitObjects(_ visit: (any ObjectEntity) -> Void) { if let loadedObject { visit(loadedObject) } }
 }
 
