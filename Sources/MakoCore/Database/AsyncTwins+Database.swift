@@ -276,6 +276,22 @@ extension Entity {
         try await query().where(keyPath == value).first()
     }
 
+    /// The async form of `first(_:equals:)`. Runs on a thread outside Swift's cooperative pool.
+    @_disfavoredOverload
+    public static func first<V: RawRepresentable & Sendable>(
+        _ keyPath: KeyPath<Row<Self>, Column<V>>, equals value: V
+    ) async throws(MakoError) -> Self? where V.RawValue: StorableValue {
+        try await query().where(keyPath == value).first()
+    }
+
+    /// The async form of `first(_:equals:)`. Runs on a thread outside Swift's cooperative pool.
+    @_disfavoredOverload
+    public static func first<V: RawRepresentable & Sendable>(
+        _ keyPath: KeyPath<Row<Self>, Column<V?>>, equals value: V?
+    ) async throws(MakoError) -> Self? where V.RawValue: StorableValue {
+        try await query().where(keyPath == value).first()
+    }
+
     /// The async form of `commit()`. Runs on a thread outside Swift's cooperative pool.
     public mutating func commit() async throws(MakoError) {
         if let object = self as? any ObjectEntity {

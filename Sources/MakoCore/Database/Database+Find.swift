@@ -240,6 +240,22 @@ extension Entity {
     ) throws(MakoError) -> Self? {
         try query().where(keyPath == value).first()
     }
+    // async: awaits
+    /// Returns the first object whose property has a value's raw value, or nil.
+    @_disfavoredOverload
+    public static func first<V: RawRepresentable & Sendable>(
+        _ keyPath: KeyPath<Row<Self>, Column<V>>, equals value: V
+    ) throws(MakoError) -> Self? where V.RawValue: StorableValue {
+        try query().where(keyPath == value).first()
+    }
+    // async: awaits
+    /// Returns the first object whose optional property has a value's raw value, or is nil as the value is, or nil.
+    @_disfavoredOverload
+    public static func first<V: RawRepresentable & Sendable>(
+        _ keyPath: KeyPath<Row<Self>, Column<V?>>, equals value: V?
+    ) throws(MakoError) -> Self? where V.RawValue: StorableValue {
+        try query().where(keyPath == value).first()
+    }
 }
 
 extension StoredValue {

@@ -8,6 +8,60 @@ extension Query {
         try await away { (receiver) throws(MakoError) in try receiver.batch(size) }
     }
 
+    /// The async form of `distinct(_:_:)`. Runs on a thread outside Swift's cooperative pool.
+    @_disfavoredOverload
+    public func distinct<V: RawRepresentable & Sendable>(
+        _ keyPath: KeyPath<Row<T>, Column<V>>, _ direction: SortDirection = .ascending
+    ) async throws(MakoError) -> [V] where V.RawValue: StorableValue {
+        let keyPath = try keyPath.path().expr()
+        return try await away { (receiver) throws(MakoError) in try receiver.distinctRaw(keyPath, direction) }
+    }
+
+    /// The async form of `distinct(_:_:)`. Runs on a thread outside Swift's cooperative pool.
+    @_disfavoredOverload
+    public func distinct<V: RawRepresentable & Sendable>(
+        _ keyPath: KeyPath<Row<T>, Column<V?>>, _ direction: SortDirection = .ascending
+    ) async throws(MakoError) -> [V?] where V.RawValue: StorableValue {
+        let keyPath = try keyPath.path().expr()
+        return try await away { (receiver) throws(MakoError) in try receiver.distinctRawOrNil(keyPath, direction) }
+    }
+
+    /// The async form of `min(_:)`. Runs on a thread outside Swift's cooperative pool.
+    @_disfavoredOverload
+    public func min<V: RawRepresentable & Sendable>(_ keyPath: KeyPath<Row<T>, Column<V>>) async throws(MakoError) -> V?
+    where V.RawValue: StorableValue {
+        let keyPath = try keyPath.path().expr()
+        return try await away { (receiver) throws(MakoError) in try receiver.rawExtreme(.minimum, keyPath) }
+    }
+
+    /// The async form of `min(_:)`. Runs on a thread outside Swift's cooperative pool.
+    @_disfavoredOverload
+    public func min<V: RawRepresentable & Sendable>(
+        _ keyPath: KeyPath<Row<T>, Column<V?>>
+    ) async throws(MakoError) -> V?
+    where V.RawValue: StorableValue {
+        let keyPath = try keyPath.path().expr()
+        return try await away { (receiver) throws(MakoError) in try receiver.rawExtreme(.minimum, keyPath) }
+    }
+
+    /// The async form of `max(_:)`. Runs on a thread outside Swift's cooperative pool.
+    @_disfavoredOverload
+    public func max<V: RawRepresentable & Sendable>(_ keyPath: KeyPath<Row<T>, Column<V>>) async throws(MakoError) -> V?
+    where V.RawValue: StorableValue {
+        let keyPath = try keyPath.path().expr()
+        return try await away { (receiver) throws(MakoError) in try receiver.rawExtreme(.maximum, keyPath) }
+    }
+
+    /// The async form of `max(_:)`. Runs on a thread outside Swift's cooperative pool.
+    @_disfavoredOverload
+    public func max<V: RawRepresentable & Sendable>(
+        _ keyPath: KeyPath<Row<T>, Column<V?>>
+    ) async throws(MakoError) -> V?
+    where V.RawValue: StorableValue {
+        let keyPath = try keyPath.path().expr()
+        return try await away { (receiver) throws(MakoError) in try receiver.rawExtreme(.maximum, keyPath) }
+    }
+
     /// The async form of `fetchLightweight(prefetching:retaining:)`. Runs on a thread outside Swift's cooperative pool.
     public func fetchLightweight(
         prefetching keyPaths: PartialKeyPath<T>..., retaining: Bool = true
