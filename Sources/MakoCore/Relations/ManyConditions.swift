@@ -61,6 +61,26 @@ extension Condition {
         }
     }
 
+    /// Returns the condition that a collection contains the object or struct of a row: `.contains(\.tags, steam)`.
+    public static func contains<C: Collection>(
+        _ many: KeyPath<Row<Root>, Column<C>>, _ member: C.Element
+    ) -> Condition where C.Element: Entity { containsRow(many.path(), member) }
+
+    /// Returns the condition that an optional collection contains the object or struct of a row.
+    public static func contains<C: Collection>(
+        _ many: KeyPath<Row<Root>, Column<C?>>, _ member: C.Element
+    ) -> Condition where C.Element: Entity { containsRow(many.path(), member) }
+
+    /// Returns the condition that a dictionary contains the object or struct of a row, under any name.
+    public static func contains<K, T: Entity>(
+        _ many: KeyPath<Row<Root>, Column<[K: T]>>, _ member: T
+    ) -> Condition { containsRow(many.path(), member) }
+
+    /// Returns the condition that an object is one of those of a to-many relationship: `.contains(\.people, ada)`.
+    public static func contains<T: ObjectEntity>(
+        _ many: KeyPath<Row<Root>, Column<ToMany<T>>>, _ member: T
+    ) -> Condition { containsRow(many.path(), member) }
+
     /// Returns the condition that a collection of objects of any class contains an object: `.contains(\.items, ada)`.
     ///
     /// Reads each row; ``Query/referencing(_:)-(ObjectEntity)`` uses the index of the collection.
@@ -85,6 +105,27 @@ extension Condition {
         return ConditionBuilder.make(path) { (expr) throws(MakoError) in
             .quantified(.any, .comparison(.equal, expr, .literal(reference, at: .none)))
         }
+    }
+
+    private static func containsRow<T: Entity>(_ path: [PathStep], _ member: T) -> Condition {
+        let object = member as? any ObjectEntity
+        if let object, path.last?.source?.property?.holdsAnyKeys == true { return contains(path, object) }
+        let key = if let object { object.storedKey } else { member.storedValueKey }
+        return of(.any, path, Condition<T>.row(of: member, key))
+    }
+
+    /// The condition that a row is that of an object or struct.
+    private static func row(of member: Root, _ key: RowKey?) -> Condition {
+        let model = type(of: member).entityModel
+        // No collection refers to what has no row.
+        guard let key, Root.entityModel.hasTable(of: model) else { return Condition(.constant(false)) }
+        do throws(MakoError) {
+            let schema = try model.schema()
+            let values = try records { () throws(RecordError) in try key.values(in: schema) }
+            return Condition(
+                .and(
+                    zip(model.keyColumns, values).map { .comparison(.equal, .column([$0]), .literal($1, at: .none)) }))
+        } catch { return Condition(source: .failed(error)) }
     }
 
     private static func of<T: Entity>(
