@@ -138,6 +138,12 @@ extension Database {
         try await away(writes: true) { (receiver) throws(MakoError) in try receiver.delete(value) }
     }
 
+    /// The async form of `delete(_:)`. Runs on a thread outside Swift's cooperative pool.
+    @discardableResult
+    public func delete<T: Entity>(_ values: [T]) async throws(MakoError) -> Int where T._$Kind == EntityKind.Value {
+        try await away(writes: true) { (receiver) throws(MakoError) in try receiver.delete(values) }
+    }
+
     /// The async form of `drop(_:)`. Runs on a thread outside Swift's cooperative pool.
     public func drop<T: Entity>(_ type: T.Type) async throws(MakoError) {
         try await away(writes: true) { (receiver) throws(MakoError) in try receiver.drop(type) }

@@ -137,6 +137,18 @@ extension Database {
         }
     }
 
+    // async: writes
+    /// Removes the rows of structs in one transaction and returns how many were stored.
+    @discardableResult
+    public func delete<T: Entity>(_ values: [T]) throws(MakoError) -> Int where T._$Kind == EntityKind.Value {
+        try allOrNothing { (transaction) throws(MakoError) in
+            try transaction.refusePartial(T.entityModel)
+            var seen: Set<RowKey> = []
+            let keys = values.compactMap(\.storedValueKey).filter { seen.insert($0).inserted }
+            return try transaction.removeCallingHooks(keys, try transaction.binding(T.entityModel))
+        }
+    }
+
     /// Throws when a hook removed an object during the call, for callers that return no Bool.
     func refused(_ isStored: Bool, _ object: any ObjectEntity) throws(MakoError) {
         if isStored { return }

@@ -49,10 +49,20 @@ extension Transaction {
     @discardableResult
     public func delete<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool { try running().delete(object) }
 
+    /// Deletes the rows of objects and returns how many were stored.
+    @discardableResult
+    public func delete<T: ObjectEntity>(_ objects: [T]) throws(MakoError) -> Int { try running().delete(objects) }
+
     /// Deletes a struct's row; false: it had none.
     @discardableResult
     public func delete<T: Entity>(_ value: T) throws(MakoError) -> Bool where T._$Kind == EntityKind.Value {
         try running().delete(value)
+    }
+
+    /// Deletes the rows of structs and returns how many were stored.
+    @discardableResult
+    public func delete<T: Entity>(_ values: [T]) throws(MakoError) -> Int where T._$Kind == EntityKind.Value {
+        try running().delete(values)
     }
 
     /// The object or struct with this row number, as the transaction sees it.

@@ -44,6 +44,27 @@ struct Probe: StorableValue {
         #expect(try db.verify().isClean, sourceLocation: sourceLocation)
     }
 
+    @Test func anArrayOfStructsIsDeleted() throws {
+        let db = try makeDatabase([Rate.self, Reading.self])
+        let rates = ["a", "b", "c"].map { Rate(from: $0, to: "x", rate: 1) }
+        try db.save(rates)
+        #expect(try db.delete([rates[0], rates[2], rates[0], Rate(from: "no", to: "row", rate: 1)]) == 2)
+        #expect(try db.query(Rate.self).fetch().map(\.from) == ["b"])
+        let readings = try db.save((1...3).map { Reading(sensor: "s", value: Double($0)) })
+        let counts = try db.transaction { tx in [try tx.delete(Array(readings.prefix(2))), try tx.delete([Rate]())] }
+        #expect(counts == [2, 0])
+        #expect(try db.query(Reading.self).fetch().map(\.value) == [3])
+        #expect(try db.delete([Reading(sensor: "new", value: 0)]) == 0)
+    }
+
+    @Test func aTransactionDeletesAnArrayOfObjects() throws {
+        let db = try makeDatabase([Badge.self])
+        let some = badges(0..<5)
+        try db.save(some)
+        #expect(try db.transaction { tx in try tx.delete(Array(some.prefix(3))) } == 3)
+        #expect(try db.query(Badge.self).count() == 2)
+    }
+
     @Test func aDuplicateInABatchTakesAllBack() throws {
         let db = try makeDatabase([Badge.self])
         let old = Badge(code: "taken", holder: "Bob")
