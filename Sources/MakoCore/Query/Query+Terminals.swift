@@ -85,6 +85,11 @@ extension Query {
     ///
     /// - Throws: `MakoError.query` for an invalid condition; `.invalidArgument` if the key is no row number.
     public func ids() throws(MakoError) -> [Int] {
+        let model = T.entityModel
+        if model.hasColumnKey {
+            let names = model.keyNames.joined(separator: ", ")
+            throw .invalidArgument("\(model.name) has the key \(names) and no row numbers; keys() returns the keys")
+        }
         let repeated = try joined { (selection, view) throws(RecordError) in try selection.keys(in: view) }
         if let repeated { return repeated.compactMap { $0.rowID.map { Int($0) } } }
         return try planned { (plan, _, view, _) throws(MakoError) in

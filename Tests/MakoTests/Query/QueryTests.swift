@@ -169,6 +169,15 @@ import Testing
         #expect(try all.offset(10).fetch().isEmpty)
     }
 
+    @Test func idsOfAnEntityWithAnotherKeyNameTheCallForKeys() throws {
+        let db = try makeDatabase([Label.self])
+        try db.save(Label(text: "a"))
+        let expected = MakoError.invalidArgument("Label has the key text and no row numbers; keys() returns the keys")
+        #expect(throws: expected) { try db.query(Label.self).ids() }
+        #expect(throws: expected) { try db.query(Label.self).joinTo(Label.self, left: "text", target: "text").ids() }
+        #expect(try db.query(Label.self).keys().count == 1)
+    }
+
     @Test func terminals() throws {
         let db = try makePeople()
         let all = db.query(Person.self)
