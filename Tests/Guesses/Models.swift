@@ -31,3 +31,5 @@ enum Priority: Int, Codable, Sendable { case low, medium, high }
     var score: Int
     init(name: String, score: Int) { (self.name, self.score) = (name, score) }
 }
+
+struct Reward: Sendable { var points = 0 }

@@ -149,3 +149,22 @@ extension Entity {
         try database.find(Self.self, id)
     }
 }
+
+extension PreparedStatement {
+    @available(
+        *, unavailable,
+        message: "a value is of a type that no column holds; let an enumeration conform to 'StorableValue'"
+    )
+    @_disfavoredOverload @discardableResult
+    public func run<each V>(_ parameters: repeat each V) throws(MakoError) -> RawResults {
+        throw MakoError.invalidArgument("a value of a type that no column holds")
+    }
+}
+
+extension PartialKeyPath where Root: Entity {
+    @available(*, unavailable, message: "beside it write the other properties as '.ascending(\\.name)'")
+    public static func descending(_ keyPath: PartialKeyPath<Root>) -> PartialKeyPath<Root> { keyPath }
+
+    @available(*, unavailable, message: "beside it write the other properties as '.ascending(\\.name)'")
+    public static func ignoringCase(_ keyPath: PartialKeyPath<Root>) -> PartialKeyPath<Root> { keyPath }
+}

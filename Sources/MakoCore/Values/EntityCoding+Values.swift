@@ -123,6 +123,23 @@ extension EntityCoding {
     )
     public static func valueCodec<T: Entity>(_: T.Type) -> RefusedCodec<T>.Type { RefusedCodec<T>.self }
 
+    /// Unavailable: refuses a type that no other overload takes at compile time.
+    @available(
+        *, unavailable,
+        message: "this type cannot be stored; let it conform to 'Codable', or write '@Transient'"
+    )
+    @_disfavoredOverload
+    public static func valueCodec<T: Sendable>(_: T.Type) -> RefusedCodec<T>.Type { RefusedCodec<T>.self }
+    /// Unavailable: refuses an optional of a type that no other overload takes at compile time.
+    @available(
+        *, unavailable,
+        message: "this type cannot be stored; let it conform to 'Codable', or write '@Transient'"
+    )
+    @_disfavoredOverload
+    public static func valueCodec<T: Sendable>(_: T?.Type) -> OptionalCodec<RefusedCodec<T>>.Type {
+        OptionalCodec<RefusedCodec<T>>.self
+    }
+
     // A `Codable` entity would match the overload for values. The compiler prefers any overload to an unavailable one,
     // so these only warn; reading and writing throw.
 

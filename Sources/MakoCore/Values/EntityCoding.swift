@@ -242,6 +242,40 @@ public enum EntityCoding {
     )
     public static func codec<K, T: ObjectEntity>(_: [K: T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
 
+    /// Unavailable: refuses a type that no other overload takes at compile time.
+    @available(
+        *, unavailable,
+        message: "this type cannot be stored; let it conform to 'Codable', or write '@Transient'"
+    )
+    @_disfavoredOverload
+    public static func codec<T: Sendable>(_: T.Type) -> RefusedCodec<T>.Type { RefusedCodec<T>.self }
+    /// Unavailable: refuses an optional of a type that no other overload takes at compile time.
+    @available(
+        *, unavailable,
+        message: "this type cannot be stored; let it conform to 'Codable', or write '@Transient'"
+    )
+    @_disfavoredOverload
+    public static func codec<T: Sendable>(_: T?.Type) -> OptionalCodec<RefusedCodec<T>>.Type {
+        OptionalCodec<RefusedCodec<T>>.self
+    }
+
+    /// Unavailable: refuses a collection that no other overload takes at compile time.
+    @available(
+        *, unavailable,
+        message: "these elements cannot be stored; let their type conform to 'Codable', or write '@Transient'"
+    )
+    @_disfavoredOverload
+    public static func collectionCodec<T: Sendable>(_: T.Type) -> RefusedCodec<T>.Type { RefusedCodec<T>.self }
+    /// Unavailable: refuses an optional collection that no other overload takes at compile time.
+    @available(
+        *, unavailable,
+        message: "these elements cannot be stored; let their type conform to 'Codable', or write '@Transient'"
+    )
+    @_disfavoredOverload
+    public static func collectionCodec<T: Sendable>(_: T?.Type) -> OptionalCodec<RefusedCodec<T>>.Type {
+        OptionalCodec<RefusedCodec<T>>.self
+    }
+
     /// Sets an empty text key to a UUID at the first save.
     public static func assignKey(_ key: inout String) {
         if key.isEmpty { key = UUID().uuidString.lowercased() }
