@@ -104,7 +104,8 @@ public macro Transient() = #externalMacro(module: "MakoMacros", type: "MarkerMac
 public macro Index<T: Entity>(_ keys: [PartialKeyPath<T>]..., where condition: String? = nil) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
-/// Indexes with an order or case-insensitive keys: `#Index<Person>([.descending(\.age), .ignoringCase(\.name)])`.
+/// Indexes with an order or case-insensitive keys: `#Index<Person>([.descending(\.age), .ignoringCase(\.name)])`. Beside these the other
+/// properties are `.ascending(\.city)`.
 @freestanding(declaration)
 public macro Index<T: Entity>(_ keys: [IndexKey<T>]..., where condition: String? = nil) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")

@@ -35,6 +35,26 @@ enum ModellingExample {
     }
 
     // EXAMPLE Modelling.md
+    enum Hazard: Int, StorableValue { case safe, flammable, toxic }
+
+    @Entity final class Cargo {
+        var name = ""
+        var hazard: Hazard = .safe
+    }
+    // EXAMPLE ends
+
+    static func loaded(_ db: Database) throws -> (safe: Int, harmful: Int) {
+        // EXAMPLE Modelling.md
+        try db.save([Cargo(name: "oil", hazard: .flammable), Cargo(name: "grain")])
+        let insert = try db.prepare("INSERT INTO Cargo (name, hazard) VALUES (?, ?)")
+        try insert.run("chlorine", Hazard.toxic)
+        let safe = try db.query(Cargo.self).where("hazard = ?", Hazard.safe).count()
+        let harmful = try db.query(Cargo.self).where(\.hazard << [.flammable, .toxic]).count()
+        // EXAMPLE ends
+        return (safe, harmful)
+    }
+
+    // EXAMPLE Modelling.md
     struct Celsius: StorableValue, Comparable {
         var degrees: Double
         init(_ degrees: Double) { self.degrees = degrees }
@@ -150,7 +170,7 @@ enum ModellingExample {
     // EXAMPLE Modelling.md
     @Entity final class Visit {
         #Index<Visit>([\.port, \.day])
-        #Index<Visit>([.descending(\.day), .ignoringCase(\.port)])
+        #Index<Visit>([.ascending(\.ship), .descending(\.day), .ignoringCase(\.port)])
         #Unique<Visit>([\.ship, \.day])
         @Attribute(.indexed) var ship = ""
         var port = ""
@@ -358,6 +378,11 @@ enum ModellingExample {
         let read = try #require(try db.find(E.Sailor.self, 1))
         #expect(read.licence == E.Licence(number: 7, countries: ["NO"]) && !read.isOnWatch)
         #expect(throws: MakoError.self) { try E.Sailor(["name": 5]) }
+    }
+
+    @Test func enumerationsAreParameters() throws {
+        let counts = try E.loaded(db)
+        #expect(counts.safe == 1 && counts.harmful == 2)
     }
 
     @Test func keysOfOnesOwn() throws {
