@@ -68,7 +68,9 @@ public struct RawResults: Sendable, Hashable {
     /// The number of columns.
     public var columnCount: Int { columns.count }
 
-    /// Returns the value in a row, counted from 0, and a column given by name; nil if there is none.
+    /// Returns the value in a row, counted from 0, and a column given by its name in ``columns``.
+    ///
+    /// - Returns: `.null` for NULL; nil if there is no such row, or no column of exactly that name.
     public func value(_ column: String, row: Int) -> StoredValue? {
         guard rows.indices.contains(row), let place = columns.firstIndex(of: column) else { return nil }
         return rows[row][place]

@@ -40,6 +40,22 @@ import Testing
         #expect(try db.rawQuery("SELECT name FROM Person ORDER BY id", as: String?.self) == ["Ada", "Bob", nil])
     }
 
+    /// The names that a type's properties and `value(_:row:)` take are those of the columns, without the table.
+    @Test func namesOfQualifiedColumns() throws {
+        struct Line: Decodable, Equatable {
+            let name: String?
+            let age: Int
+        }
+        let text = "SELECT p.name, p.age FROM Person p WHERE p.age > 30"
+        #expect(try db.rawQuery(text, as: Line.self) == [Line(name: "Ada", age: 36)])
+        let rows = try db.rawQuery(text)
+        #expect(rows.value("age", row: 0) == .integer(36) && rows.value("years", row: 0) == nil)
+        #expect(try db.rows(text).next()?["name"] == .text("Ada"))
+        let both = try db.rawQuery("SELECT p.name, p.department.name FROM Person p WHERE p.age > 30")
+        #expect(both.value("p.name", row: 0) == .text("Ada"))
+        #expect(both.value("p.department.name", row: 0) == .text("Engines"))
+    }
+
     /// A condition gives 1, 0 or NULL.
     @Test func conditions() throws {
         #expect(try db.rawQuery("SELECT age > 30 FROM Person ORDER BY id", as: Bool.self) == [true, false, false])

@@ -129,6 +129,8 @@ extension InlinedQuery {
 }
 
 extension SelectStatement.Output {
+    init(column path: [String]) { self.init(expr: .column(path), name: Expr.written(path)) }
+
     /// The name of the column for a statement that reads this one as a table.
     var columnName: String {
         if !isNamed, case .column(let path, _) = expr, let last = path.last { return last }

@@ -51,11 +51,7 @@ struct JoinedQueries {
         let wanted = name.map { (name) in source(named: name).map { [$0] } ?? [] } ?? sources
         if wanted.isEmpty { throw at.notWrittenOut }
         return wanted.flatMap { source in
-            source.columns.filter { $0 != source.hidden }.map { column in
-                let isShared = wanted.filter { $0.has(column) }.count > 1
-                return SelectStatement.Output(
-                    expr: .column([source.name, column]), name: isShared ? "\(source.name).\(column)" : column)
-            }
+            source.columns.filter { $0 != source.hidden }.map { .init(column: [source.name, $0]) }
         }
     }
 }
@@ -91,8 +87,9 @@ extension SelectStatement {
 
     private func naming(_ queries: JoinedQueries) throws(RecordError) -> SelectStatement {
         var copy = self
-        copy.outputs =
+        copy.outputs = SelectNames.named(
             outputs.isEmpty ? try queries.outputs(of: nil, tableAt) : try SelectNames.expanded(outputs, queries.outputs)
+        )
         for index in copy.outputs.indices { copy.outputs[index].isNamed = true }
         let orders = copy.orderBy
         copy = try copy.rewritten(

@@ -28,28 +28,42 @@ struct SelectNames {
         }
     }
 
-    /// Returns the columns of the result, with `*` expanded. Columns of several tables with one name are qualified.
+    /// Returns the columns of the result, with `*` expanded.
     static func outputs(
         _ statement: SelectStatement, _ sources: [JoinScope.Source], isJoin: Bool
     ) throws(RecordError) -> [SelectStatement.Output] {
-        if statement.outputs.isEmpty { return sources.flatMap { columns($0, sources, isJoin) } }
+        if statement.outputs.isEmpty { return named(sources.flatMap { columns($0, isJoin) }) }
         return try outputs(statement.outputs, sources, isJoin: isJoin)
+    }
+
+    /// Returns the outputs with the names of the result's columns. A column has the last name of its path; if another
+    /// column of the result has that name as well, it has the whole path as its name.
+    static func named(_ outputs: [SelectStatement.Output]) -> [SelectStatement.Output] {
+        if outputs.allSatisfy({ $0.columnName == $0.name }) { return outputs }
+        var counts: [String: Int] = [:]
+        for output in outputs { counts[Folding.folded(output.columnName), default: 0] += 1 }
+        return outputs.map { output in
+            var copy = output
+            if counts[Folding.folded(output.columnName)] == 1 { copy.name = output.columnName }
+            return copy
+        }
     }
 
     /// Returns some outputs, with `*` expanded.
     static func outputs(
         _ outputs: [SelectStatement.Output], _ sources: [JoinScope.Source], isJoin: Bool
     ) throws(RecordError) -> [SelectStatement.Output] {
-        try expanded(outputs) { (table, at) throws(RecordError) in
-            guard let table else { return sources.flatMap { columns($0, sources, isJoin) } }
+        let all = try expanded(outputs) { (table, at) throws(RecordError) in
+            guard let table else { return sources.flatMap { columns($0, isJoin) } }
             let name = Folding.folded(table)
             let found = sources.first { $0.name == table } ?? sources.first { Folding.folded($0.name) == name }
             guard let found else {
                 throw at.error(
                     "there is no table \(table)", nearest: Spelling.nearest(to: table, in: sources.map(\.name)))
             }
-            return columns(found, [found], isJoin)
+            return columns(found, isJoin)
         }
+        return named(all)
     }
 
     /// Returns some outputs, with each `*` and `table.*` replaced by the columns that the closure returns.
@@ -68,14 +82,8 @@ struct SelectNames {
         return result
     }
 
-    private static func columns(
-        _ source: JoinScope.Source, _ all: [JoinScope.Source], _ isJoin: Bool
-    ) -> [SelectStatement.Output] {
-        source.table.schema.shownNames.map { name in
-            let isShared = all.filter { $0.table.schema.isVisible(name) }.count > 1
-            return SelectStatement.Output(
-                expr: .column(isJoin ? [source.name, name] : [name]), name: isShared ? "\(source.name).\(name)" : name)
-        }
+    private static func columns(_ source: JoinScope.Source, _ isJoin: Bool) -> [SelectStatement.Output] {
+        source.table.schema.shownNames.map { .init(column: isJoin ? [source.name, $0] : [$0]) }
     }
 
     /// Returns the keys of GROUP BY, with numbers of outputs replaced by their expressions.

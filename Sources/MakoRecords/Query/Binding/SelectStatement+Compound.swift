@@ -36,7 +36,9 @@ extension SelectStatement {
             case .literal(.integer(let number), _) where number >= 1 && number <= names.count: place = Int(number) - 1
             case .column(let path, _):
                 let name = path.joined(separator: ".")
-                place = names.firstIndex(of: name) ?? names.firstIndex { Folding.folded($0) == Folding.folded(name) }
+                place =
+                    names.firstIndex(of: name) ?? names.firstIndex { Folding.folded($0) == Folding.folded(name) }
+                    ?? (outputs.count == names.count ? outputs.firstIndex { $0.name == name } : nil)
             default: break
             }
             guard let place else {

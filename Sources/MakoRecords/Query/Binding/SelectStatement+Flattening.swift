@@ -66,12 +66,14 @@ extension SelectStatement {
         var copy = self
         copy.outputs = try outputs(of: inlined)
         let given = copy.outputs.filter(\.isNamed).map(\.name)
+        let written = copy.outputs.map(\.name)
         // The names of the outputs must not change.
+        copy.outputs = SelectNames.named(copy.outputs)
         for index in copy.outputs.indices { copy.outputs[index].isNamed = true }
         let own = copy.outputs.map(\.name)
-        func isOwn(_ expr: Expr) -> Bool {
+        func isOne(of names: [String], _ expr: Expr) -> Bool {
             guard case .column(let path, _) = expr, path.count == 1 else { return false }
-            return own.contains(path[0])
+            return names.contains(path[0])
         }
         let orders = copy.orderBy
         copy = try copy.rewritten(
@@ -94,9 +96,9 @@ extension SelectStatement {
                 }
             }, subqueries: { (subquery) throws(RecordError) in try subquery.naming(inlined, by: inlined.sourceName) })
         for index in orders.indices {
-            if isOwn(orders[index].expr) {
+            if isOne(of: written, orders[index].expr) {
                 copy.orderBy[index].expr = orders[index].expr
-            } else if isOwn(copy.orderBy[index].expr) {
+            } else if isOne(of: own, copy.orderBy[index].expr) {
                 // A column with the name of another output.
                 copy.orderBy[index].expr = try copy.orderBy[index].expr.qualified(
                     by: inlined.sourceName, insteadOf: inlined.sourceName)

@@ -24,6 +24,7 @@ package struct SelectStatement: Sendable, Hashable {
     struct Output: Sendable, Hashable {
         /// For `*` and `table.*` a column of that name.
         var expr: Expr
+        /// The name; of a column without AS the path, see ``SelectNames/named(_:)``.
         var name: String
         /// Whether AS has given the name.
         var isNamed = false
@@ -197,7 +198,7 @@ package struct SelectStatement: Sendable, Hashable {
         var output = Output(expr: try parser.expression(), name: "")
         // Without white space and comments after it.
         let span = parser.span(start)
-        output.name = String(decoding: parser.text.utf8.dropFirst(span.offset).prefix(span.length), as: UTF8.self)
+        output.name = output.expr.writtenPath ?? span.words
         if let name = try parser.takeResultName() {
             output.name = name
             output.isNamed = true

@@ -103,7 +103,7 @@ import Testing
         ),
         (
             "SELECT y.name FROM (SELECT name, age FROM Person p WHERE p.age = 36) AS y ORDER BY y.name",
-            "SELECT name AS \"y.name\" FROM Person WHERE age = 36 ORDER BY name"
+            "SELECT name FROM Person WHERE age = 36 ORDER BY name"
         ),
         // Groups of plain rows, and rows of groups.
         (
@@ -150,7 +150,7 @@ import Testing
         (
             "SELECT d.name, q.n FROM Department d JOIN (SELECT department AS dep, name AS n FROM Person) AS q ON q.dep = d.id "
                 + "ORDER BY n",
-            "SELECT d.name, q.name AS \"q.n\" FROM Department d JOIN Person q ON q.department = d.id ORDER BY q.name"
+            "SELECT d.name, q.name AS n FROM Department d JOIN Person q ON q.department = d.id ORDER BY q.name"
         ),
         (
             "WITH p AS (SELECT id, boss, name FROM Person) SELECT a.name, b.name FROM p a JOIN p b ON a.boss = b.id ORDER BY 1",
@@ -219,7 +219,7 @@ import Testing
         (
             "SELECT N, Q.Place FROM Department d JOIN (SELECT Person.name AS n, department.name AS place, department AS dep "
                 + "FROM Person WHERE Person.age > 20) \"q\" ON Q.DEP = d.id ORDER BY n",
-            "SELECT q.name AS N, q.department.name AS \"Q.Place\" FROM Department d JOIN Person q ON q.department = d.id "
+            "SELECT q.name AS N, q.department.name AS Place FROM Department d JOIN Person q ON q.department = d.id "
                 + "WHERE q.age > 20 ORDER BY q.name"
         ),
         (
@@ -237,7 +237,7 @@ import Testing
         (
             "SELECT q.who, (SELECT count(*) FROM Pet WHERE owner = q.who) AS pets FROM Department d "
                 + "JOIN (SELECT id AS who, department AS dep FROM Person) q ON q.dep = d.id ORDER BY 1",
-            "SELECT q.id AS \"q.who\", (SELECT count(*) FROM Pet WHERE owner = q.id) AS pets FROM Department d "
+            "SELECT q.id AS who, (SELECT count(*) FROM Pet WHERE owner = q.id) AS pets FROM Department d "
                 + "JOIN Person q ON q.department = d.id ORDER BY 1"
         ),
     ]

@@ -206,7 +206,7 @@ enum JoinFixture {
         #expect(
             try run("SELECT d.*, p.name FROM Person p JOIN Department d ON p.department = d.id WHERE p.id = 3")
                 == QueryRows(
-                    columns: ["id", "name", "location", "budget", "p.name"],
+                    columns: ["id", "d.name", "location", "budget", "p.name"],
                     rows: [[.integer(2), .text("Looms"), .integer(2), .double(2), .text("Joseph")]]))
         #expect(
             try run("SELECT * FROM Location CROSS JOIN Kind LIMIT 1").columns
