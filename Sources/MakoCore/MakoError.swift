@@ -103,8 +103,8 @@ extension MakoError: CustomStringConvertible, LocalizedError {
             "there is a \(entity) with \(properties.joined(separator: ", ")) = "
                 + "\(values.map(\.description).joined(separator: ", ")) already; change the value or update that object"
         case .deniedByReference(let entity, let from, let property):
-            "this \(entity) cannot be removed: \(from).\(property) refers to it, and no delete rule clears "
-                + "that; change or remove what refers to it first"
+            "this \(entity) cannot be removed: \(from).\(property) refers to it, and its delete rule is .deny, or it "
+                + "has none; change or remove what refers to it first"
         case .danglingReference(let entity, let property, let target, let value):
             "\(RecordError.danglingReference(table: entity, column: property, target: target, value: value))"
         case .typeMismatch(let entity, let property, let expected, let found):

@@ -199,8 +199,8 @@ private struct TableSurvey {
                 let isPlain = column.sealedType == nil && plan.stored?.columns[conversion.from].sealedType == nil
                 let shownKey = key.text(in: plan.stored?.schema)
                 let shown = isPlain ? "\(value)" : "a value of type \(value.typeName)"
-                return fail(
-                    step, "row \(shownKey): \(shown) does not become a \((column.sealedType ?? column.type).name)")
+                let type = column.sealedType ?? column.type
+                return fail(step, "row \(shownKey): \(shown) does not become \(type.withArticle)")
             }
             if !value.isNull && column.sealedType != nil {
                 try access.check(for: column.name, of: plan.record.schema.name)

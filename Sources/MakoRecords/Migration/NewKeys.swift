@@ -124,7 +124,7 @@ struct NewKeys {
         let reason =
             found.isNull
             ? "it is the key, and there is no value"
-            : "it is the key, and a value such as \(found) does not become a \(column.type.name)"
+            : "it is the key, and a value such as \(found) does not become \(column.type.withArticle)"
         throw .conversionFailed(
             table: name, column: column.name, rows: [NamedKey(old, in: plan.stored?.schema)], reason: reason)
     }

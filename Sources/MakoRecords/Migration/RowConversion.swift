@@ -110,9 +110,9 @@ struct ConversionFailures {
         // Errors must not contain values that are encrypted before or after.
         let shown =
             old.sealedType == nil && column.sealedType == nil
-            ? "a \(old.type.name) such as \(example)" : "an encrypted \((old.sealedType ?? old.type).name)"
+            ? "\(old.type.withArticle) such as \(example)" : "an encrypted \((old.sealedType ?? old.type).name)"
         throw .conversionFailed(
             table: stored.schema.name, column: column.name, rows: rows,
-            reason: "\(shown) does not become a \(type.name)")
+            reason: "\(shown) does not become \(type.withArticle)")
     }
 }

@@ -164,7 +164,7 @@ struct RowRewrite: ~Copyable {
             let type = column.sealedType ?? column.type
             throw .conversionFailed(
                 table: record.schema.name, column: column.name, rows: [NamedKey(key, in: plan.stored?.schema)],
-                reason: "an id such as \(key.text(in: plan.stored?.schema)) does not become a \(type.name)")
+                reason: "an id such as \(key.text(in: plan.stored?.schema)) does not become \(type.withArticle)")
         }
         return value
     }

@@ -37,6 +37,9 @@ public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
         }
     }
 
+    /// The name with its article: "an integer".
+    var withArticle: String { (self == .integer || self == .unsigned ? "an " : "a ") + name }
+
     /// The number of bytes of the column's slot in a row.
     @usableFromInline
     var slotWidth: Int {

@@ -105,8 +105,8 @@ extension RecordError: CustomStringConvertible {
         case .incompatibleSchema(let table, let reason):
             "the schema of \(table) cannot be used: \(reason)"
         case .conversionFailed(let table, let column, let rows, let reason):
-            "\(table).\(column) cannot be converted: \(reason) (rows \(rows.map(\.description).joined(separator: ", "))); "
-                + "nothing was changed"
+            "\(table).\(column) cannot be converted: \(reason) (\(rows.count == 1 ? "row" : "rows") "
+                + "\(rows.map(\.description).joined(separator: ", "))); nothing was changed"
         case .migrationFailed(let table, let reason):
             "\(table) cannot be migrated: \(reason)"
         case .stepFailed(let table, let step, let row, let reason):

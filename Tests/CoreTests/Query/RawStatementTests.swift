@@ -157,7 +157,7 @@ import Testing
         let denied = MakoError.deniedByReference(entity: "Holder", from: "Lot", property: "holder")
         #expect(throws: denied) { try db.rawQuery("DELETE FROM Holder") }
         #expect(throws: denied) { try db.rawQuery("DROP TABLE Holder") }
-        #expect(denied.description.contains("no delete rule clears that"))
+        #expect(denied.description.contains("its delete rule is .deny, or it has none"))
         #expect(try db.rawQuery("SELECT holder.name FROM Lot").rows == [[.text("Ada")]])
         try db.rawQuery("DELETE FROM Lot")
         #expect(try db.rawQuery("DELETE FROM Holder").changedRows == 1)

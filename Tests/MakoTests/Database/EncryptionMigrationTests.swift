@@ -124,7 +124,8 @@ private func options(_ number: UInt8? = 1) -> DatabaseOptions {
                 Issue.record("text became a number")
             } catch {
                 #expect(
-                    "\(error)".contains("an encrypted text does not become a integer") && !"\(error)".contains("goose"))
+                    "\(error)".contains("an encrypted text does not become an integer") && !"\(error)".contains("goose")
+                )
             }
             var db = try Database(at: path, entities: [SealedWard.Case.self], options: options())
             try db.query(SealedWard.Case.self).where(\.name == "Ada").delete()

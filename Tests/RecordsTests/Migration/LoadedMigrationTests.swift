@@ -169,7 +169,7 @@ import Testing
                 error
                     == .conversionFailed(
                         table: "P", column: "age", rows: [NamedKey(key, in: nil)],
-                        reason: "a text such as 'old' does not become a integer"))
+                        reason: "a text such as 'old' does not become an integer"))
             #expect(try Fixture.contents(of: store.snapshot()) == before)
         }
         // The transaction goes on behind a savepoint.

@@ -219,7 +219,10 @@ import Testing
             error
                 == .conversionFailed(
                     table: "P", column: "name", rows: [.rowID(1), .rowID(2)],
-                    reason: "a text such as 'a' does not become a integer"))
+                    reason: "a text such as 'a' does not become an integer"))
+        #expect(error?.description.contains("(rows 1, 2)") == true)
+        let one = RecordError.conversionFailed(table: "P", column: "name", rows: [.rowID(2)], reason: "it is old")
+        #expect(one.description.contains("(row 2)"))
     }
 
     @Test func rowsThatCannotBeConvertedAreNamedWhereOthersCould() throws {
@@ -233,7 +236,7 @@ import Testing
             error
                 == .conversionFailed(
                     table: "P", column: "age", rows: [.rowID(3), .rowID(5)],
-                    reason: "a text such as 'old' does not become a integer"))
+                    reason: "a text such as 'old' does not become an integer"))
     }
 
     @Test func aColumnMayTakeTheNameOfARetiredOne() throws {

@@ -393,7 +393,7 @@ import Testing
         let step = try #require(
             try Catalogue.survey([sealing], view: fixture.store.snapshot()).first?.steps.first { $0.failures > 0 })
         #expect(step.failures == 12)
-        #expect(step.example == "row 1: a value of type text does not become a integer")
+        #expect(step.example == "row 1: a value of type text does not become an integer")
         // A step that makes values of an encrypted column.
         let computing = TableMigration(
             Self.schema(

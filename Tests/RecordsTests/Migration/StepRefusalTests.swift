@@ -113,7 +113,7 @@ import MakoRecords
         wanted.columns[0].type = .integer
         let plain = try #require(try survey(store, [TableMigration(wanted)]).steps.first)
         #expect(plain.rows == 2 && plain.failures == 2)
-        #expect(plain.example == "row 1: 'a' does not become a integer")
+        #expect(plain.example == "row 1: 'a' does not become an integer")
         wanted.columns[0] = ColumnSchema("name", .blob, isOptional: true, sealing: .text)
         let sealed = try #require(try survey(store, [TableMigration(wanted)]).steps.first)
         #expect(sealed.rows == 2 && sealed.failures == 2)

@@ -50,6 +50,6 @@ public struct PlanExplanation: Sendable, Hashable, Encodable, CustomStringConver
     }
 
     private static func numbers(_ accessPath: AccessPath) -> String {
-        "about \(Int64(min(accessPath.expectedRows, 1e15).rounded())) rows, cost \(Int64(min(accessPath.cost, 1e15).rounded()))"
+        "\(PlanNode.rows(accessPath.expectedRows)), \(PlanNode.cost(accessPath.cost))"
     }
 }

@@ -162,14 +162,16 @@ public struct PlanNode: Sendable, Hashable, CustomStringConvertible {
     }
 
     private var numbers: String {
-        let expected = [
-            expectedRows.map { "about \(PlanNode.whole($0)) rows" }, cost.map { "cost \(PlanNode.whole($0))" },
-        ]
-        .compactMap { $0 }.joined(separator: ", ")
+        let expected = [expectedRows.map(PlanNode.rows), cost.map(PlanNode.cost)].compactMap { $0 }
+            .joined(separator: ", ")
         return (expected.isEmpty ? "" : " (\(expected))") + (counts.map { " (\($0))" } ?? "")
     }
 
     private static func whole(_ number: Double) -> Int64 { Int64(min(number, 1e15).rounded()) }
+
+    static func rows(_ number: Double) -> String { "about \(whole(number)) \(whole(number) == 1 ? "row" : "rows")" }
+
+    static func cost(_ number: Double) -> String { "cost \(whole(number))" }
 }
 
 extension PlanNode.Counts: CustomStringConvertible {
