@@ -46,11 +46,11 @@ import Testing
             let name: String?
             let age: Int
         }
-        let text = "SELECT p.name, p.age FROM Person p WHERE p.age > 30"
-        #expect(try db.rawQuery(text, as: Line.self) == [Line(name: "Ada", age: 36)])
-        let rows = try db.rawQuery(text)
+        let lines = try db.rawQuery("SELECT p.name, p.age FROM Person p WHERE p.age > 30", as: Line.self)
+        #expect(lines == [Line(name: "Ada", age: 36)])
+        let rows = try db.rawQuery("SELECT p.name, p.age FROM Person p WHERE p.age > 30")
         #expect(rows.value("age", row: 0) == .integer(36) && rows.value("years", row: 0) == nil)
-        #expect(try db.rows(text).next()?["name"] == .text("Ada"))
+        #expect(try db.rows("SELECT p.name, p.age FROM Person p ORDER BY p.id").next()?["name"] == .text("Ada"))
         let both = try db.rawQuery("SELECT p.name, p.department.name FROM Person p WHERE p.age > 30")
         #expect(both.value("p.name", row: 0) == .text("Ada"))
         #expect(both.value("p.department.name", row: 0) == .text("Engines"))

@@ -23,7 +23,7 @@ import Testing
 
 @Entity("ForeignTicket") private struct KeyedTicket {
     var seat = 0
-    var imprint = ToOne<KeyedImprint>()
+    var imprint: ToOne<KeyedImprint> = ToOne()
 }
 
 /// Keys that come from elsewhere, of rows that may not be there.
@@ -76,7 +76,10 @@ import Testing
         try db.save([KeyedDisc(code: "a"), KeyedDisc(code: "b")])
         let kept = KeyedSong(title: "kept", covers: try db.query(KeyedDisc.self).fetch().array)
         try db.save(kept)
-        let bytes = try #require(try db.rawQuery("SELECT covers FROM ForeignSong")[0][0].blob)
+        guard case .blob(let bytes)? = try db.rawQuery("SELECT covers FROM ForeignSong").rows.first?[0] else {
+            Issue.record("a collection is stored as bytes")
+            return
+        }
         let json = #"[{"title": "copy", "covers": "\#(Data(bytes).base64EncodedString())"}]"#
         try db.save(try #require(try songs(json).first))
         #expect(try db.query(KeyedSong.self).where(\.title == "copy").first()?.covers.count == 2)
