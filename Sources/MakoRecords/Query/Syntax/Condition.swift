@@ -28,8 +28,10 @@ package struct SourcePosition: Sendable, Hashable {
             "the text has \(expected), but \(given == 1 ? "1 value was" : "\(given) values were") given")
     }
 
-    /// Returns a hint for an unknown name in double quotes, which may be meant as a text; empty for other names.
+    /// Returns a hint for an unknown name: one in double quotes may be meant as a text, and `nil` as NULL; empty for
+    /// other names.
     func textHint(_ name: String) -> String {
+        if Folding.folded(name) == "nil" { return "; NULL is found by IS NULL and IS NOT NULL" }
         guard offset < text.utf8.count,
             text.utf8[text.utf8.index(text.startIndex, offsetBy: offset)] == UInt8(ascii: "\"")
         else { return "" }

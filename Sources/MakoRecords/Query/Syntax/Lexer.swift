@@ -94,7 +94,8 @@ struct Lexer {
                 return .symbol("%")
             }
             guard "()=<>,.+-*/%!@;".utf8.contains(byte) else {
-                throw error("this character has no meaning here", place, 1)
+                let hint = peek("::") ? "; x::type is written CAST(x AS type)" : ""
+                throw error("this character has no meaning here\(hint)", place, 1)
             }
             place += 1
             return .symbol(String(UnicodeScalar(byte)))

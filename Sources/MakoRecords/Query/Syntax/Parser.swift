@@ -133,7 +133,7 @@ struct Parser {
 
     func unexpected(_ wanted: String) -> RecordError {
         if token.kind == .end { return position(token).error("the text ends where \(wanted) is expected") }
-        return position(token).error("\(wanted) is expected here")
+        return position(token).error("\(wanted) is expected here\(hint)")
     }
 
     /// Parses one level of nesting. Every recursion of the parser passes through here.
