@@ -87,7 +87,7 @@ extension RandomQuery {
     mutating func derived() {
         let first = random.pick(world.columns)
         add("SELECT q.i, q.a, ")
-        add(random.pick(["q.a IS NULL", "q.n + 1", "q.n * q.n", "coalesce(q.n, 0)"]))
+        add(random.pick(["q.a IS NULL", "q.n + 1", "q.n * q.n", "coalesce(q.n, 0)", "max(q.n, q.i, 3)"]))
         add(" FROM (SELECT id AS i, \(first.name) AS a, ")
         wholeNumber(1)
         add(" AS n FROM \(source())")
@@ -98,10 +98,11 @@ extension RandomQuery {
             add(
                 random.pick([
                     "q.n > 0", "q.a IS NOT NULL", "q.n IN (1, 2, NULL)", "NOT q.n < 2", "q.n IS NULL OR q.i > 5",
+                    "q.n IS 2", "q.n IS NOT q.i",
                 ]))
         }
         add(" ORDER BY ")
-        if random.chance(50) { add(random.pick(["q.n, ", "q.a DESC, ", "q.n - q.i, "])) }
+        if random.chance(50) { add(random.pick(["q.n, ", "q.a DESC, ", "q.n - q.i, ", "q.n NULLS LAST, "])) }
         add("q.i")
         limit()
     }
@@ -110,7 +111,7 @@ extension RandomQuery {
     mutating func derivedBeside() {
         let first = random.pick(world.columns)
         add("SELECT t.id, q.i, q.a, q.n, ")
-        add(random.pick(["q.a IS NULL", "q.n + t.id", "coalesce(q.n, t.id)", "q.m"]))
+        add(random.pick(["q.a IS NULL", "q.n + t.id", "coalesce(q.n, t.id)", "q.m", "min(q.n, t.id)"]))
         add(
             " FROM T AS t \(random.pick(["LEFT JOIN", "LEFT JOIN", "JOIN"])) (SELECT id AS i, ref AS r, \(first.name) AS a, "
         )
@@ -128,9 +129,12 @@ extension RandomQuery {
             add(
                 random.pick([
                     "q.n > 0", "q.a IS NULL", "q.n IS NULL OR t.id < 9", "q.m = 2", "NOT q.n = 3", "q.m IS NOT NULL",
+                    "q.n IS q.m", "q.m IS NOT 2", "q.n IS NOT DISTINCT FROM t.ref",
                 ]))
         }
-        add(" ORDER BY \(random.pick(["", "", "q.n, ", "q.m DESC, ", "q.n IS NULL, "]))t.id, q.i")
+        add(
+            " ORDER BY \(random.pick(["", "", "q.n, ", "q.m DESC, ", "q.n IS NULL, ", "q.m DESC NULLS FIRST, "]))t.id, q.i"
+        )
         limit()
     }
 

@@ -29,7 +29,11 @@ struct StudioOrder {
         var columns: [(name: String, isDescending: Bool)]? = []
         for order in chosen {
             let name = order.expr.writtenPath.flatMap { path in table.columns.first { $0.name == path }?.name }
-            if let name, !order.noCase { columns?.append((name, order.descending)) } else { columns = nil }
+            if let name, !order.noCase, order.nullsFirst == nil {
+                columns?.append((name, order.descending))
+            } else {
+                columns = nil
+            }
         }
         var orders = chosen
         for key in table.handle.schema.keyColumns where columns?.contains(where: { $0.name == key }) != true {
@@ -45,7 +49,7 @@ struct StudioOrder {
     var isByValue: Bool { columns != nil }
 
     func orders(isBackward: Bool) -> [Order] {
-        isBackward ? orders.map { Order($0.expr, descending: !$0.descending, noCase: $0.noCase) } : orders
+        isBackward ? orders.map(\.reversed) : orders
     }
 
     func cursor(_ table: StudioTable, _ key: RowKey, _ row: RowReader) -> String {

@@ -90,7 +90,9 @@ struct ExpressionRenderer {
         var texts: [OrderText] = []
         for order in orders {
             texts.append(
-                OrderText(try text(order.expr), order.expr.kind, descending: order.descending, order.noCase))
+                OrderText(
+                    try text(order.expr), order.expr.kind, descending: order.descending, order.noCase,
+                    reversesNulls: order.reversesNulls))
         }
         return texts
     }
@@ -323,6 +325,17 @@ struct ExpressionRenderer {
         case (.coalesce, _):
             try requireOneKind(arguments)
             return "COALESCE(\(list))"
+        case (.same, _):
+            let equal = try comparison(.equal, arguments[0], arguments[1])
+            return "COALESCE(\(equal), (\(texts[0]) IS NULL) AND (\(texts[1]) IS NULL))"
+        case (.least, _), (.greatest, _):
+            if arguments.contains(where: { $0.kind == .real }) {
+                throw QueryRenderer.refused("\(function.rawValue) of several doubles, because of NaN")
+            }
+            let order = arguments.contains { $0.kind == .text } ? " COLLATE \"C\"" : ""
+            let values = texts.map { $0 + order }.joined(separator: ", ")
+            let isNull = texts.map { "(\($0)) IS NULL" }.joined(separator: " OR ")
+            return "(CASE WHEN \(isNull) THEN NULL ELSE \(function == .least ? "LEAST" : "GREATEST")(\(values)) END)"
         case (.nullif, _):
             return "(CASE WHEN \(try comparison(.equal, arguments[0], arguments[1])) THEN NULL ELSE \(texts[0]) END)"
         case (.lower, .text): return Self.folded(list)

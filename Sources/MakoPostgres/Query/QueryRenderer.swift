@@ -75,7 +75,8 @@ struct QueryRenderer {
         if compound.terms.isEmpty, compound.limit == nil, compound.offset == 0 { return text }
         let orders = compound.terms.map { term in
             OrderText(
-                "u.c\(term.place)", kinds[term.place], isResult: isResult, descending: term.descending, term.noCase)
+                "u.c\(term.place)", kinds[term.place], isResult: isResult, descending: term.descending, term.noCase,
+                reversesNulls: term.reversesNulls)
         }
         return "SELECT * FROM \(text) AS u\(OrderText.clause(orders))\(limits(compound.limit, compound.offset))"
     }
@@ -122,7 +123,8 @@ struct QueryRenderer {
             }
             terms.append(
                 OrderText(
-                    "d.c\(index)", order.expr.kind, isResult: isResult, descending: order.descending, order.noCase))
+                    "d.c\(index)", order.expr.kind, isResult: isResult, descending: order.descending, order.noCase,
+                    reversesNulls: order.reversesNulls))
         }
         return "SELECT * FROM (SELECT DISTINCT \(list)\(source)) AS d\(OrderText.clause(terms))\(end)"
     }
@@ -294,10 +296,14 @@ extension ValueKind {
 struct OrderText {
     private let texts: [String]
     private let descending: Bool
+    private let reversesNulls: Bool
 
     /// - Parameter isResult: whether a date is a number already.
-    init(_ text: String, _ kind: ValueKind, isResult: Bool = false, descending: Bool, _ noCase: Bool) {
-        self.descending = descending
+    init(
+        _ text: String, _ kind: ValueKind, isResult: Bool = false, descending: Bool, _ noCase: Bool,
+        reversesNulls: Bool = false
+    ) {
+        (self.descending, self.reversesNulls) = (descending, reversesNulls)
         switch kind {
         case .text: texts = [(noCase ? ExpressionRenderer.folded(text) : text) + " COLLATE \"C\""]
         // NaN is below all numbers.
@@ -308,8 +314,9 @@ struct OrderText {
 
     static func clause(_ terms: [OrderText]) -> String {
         if terms.isEmpty { return "" }
-        let parts = terms.flatMap { term in
-            term.texts.map { "\($0) \(term.descending ? "DESC NULLS LAST" : "ASC NULLS FIRST")" }
+        let parts = terms.flatMap { (term) -> [String] in
+            let nulls = term.descending == term.reversesNulls ? "FIRST" : "LAST"
+            return term.texts.map { "\($0) \(term.descending ? "DESC" : "ASC") NULLS \(nulls)" }
         }
         return " ORDER BY \(parts.joined(separator: ", "))"
     }

@@ -124,7 +124,8 @@
                 try world.check("SELECT count(*) FROM \(table) WHERE NOT (\(condition))")
                 let collation =
                     first.type == .text ? world.draw.random.pick(["", " COLLATE NOCASE", " COLLATE BINARY"]) : ""
-                let order = "\(first.name)\(collation)\(world.draw.random.pick(["", " DESC"])), id"
+                let order =
+                    "\(first.name)\(collation)\(world.draw.random.pick(["", " DESC", " NULLS LAST", " DESC NULLS FIRST"])), id"
                 let (limit, offset) = (world.draw.random.below(12), world.draw.random.below(6))
                 try world.check(
                     "SELECT id FROM \(table) WHERE \(condition) ORDER BY \(order) LIMIT \(limit) OFFSET \(offset)",
@@ -138,6 +139,7 @@
                     .text
                 try world.check("SELECT T.id, U.id, U.w FROM T \(kind) U ON \(on)")
                 try world.check("SELECT T.id, U.id FROM T \(kind) U ON \(link) WHERE \(condition)")
+                try world.check("SELECT T.id, max(T.id, U.id) FROM T \(kind) U ON \(link) WHERE U.w IS T.r.w")
                 try world.check("SELECT id, r.w, r.id FROM T WHERE r.w > 0 ORDER BY r.w DESC, id", isOrdered: true)
                 try world.check("SELECT T.id, T.r.w, x.id FROM T LEFT JOIN T x ON x.r.w < T.r.w")
             }

@@ -142,14 +142,16 @@ extension Binder {
         let function: QueryFunction
         if name == "ifnull" {
             function = .coalesce
-        } else if let known = QueryFunction(rawValue: name), known != .decimalOrder {
+        } else if let known = QueryFunction(rawValue: name), known != .decimalOrder,
+            AggregateFunction(rawValue: name) == nil || arguments.count > 1
+        {
             function = known
         } else {
             let names = [
                 "lower", "upper", "length", "characters", "abs", "round", "coalesce", "ifnull", "nullif", "trim",
                 "substr", "time", "datetime", "julianday", "unixepoch", "iif", "cast",
                 "date", "ltrim", "rtrim", "replace", "instr", "strftime", "distance",
-                "highlight", "snippet",
+                "highlight", "snippet", "typeof",
             ]
             if let bare = AggregateFunction(marked: name) {
                 if arguments.count != 1, bare != .count || !arguments.isEmpty {
@@ -163,11 +165,12 @@ extension Binder {
         let counts: ClosedRange<Int> =
             switch function {
             case .lower, .upper, .length, .characters, .abs, .trim, .ltrim, .rtrim: 1...1
-            case .castText, .castInteger, .castReal, .castBlob, .castBool, .castDate, .castUUID: 1...1
+            case .castText, .castInteger, .castReal, .castBlob, .castBool, .castDate, .castUUID, .typeof: 1...1
             case .date, .time, .datetime, .julianday, .unixepoch: 0...100
             case .strftime: 1...100
             case .round: 1...2
-            case .nullif, .instr: 2...2
+            case .nullif, .instr, .same: 2...2
+            case .least, .greatest: 2...100
             case .replace: 3...3
             case .substr: 2...3
             case .coalesce: 1...100
@@ -181,6 +184,9 @@ extension Binder {
         var bound: [BoundExpr] = []
         for argument in arguments { bound.append(try bind(argument)) }
         if arguments.contains(where: \.isCondition) { bound = bound.map(Binder.counted) }
+        if [.least, .greatest].contains(function), zip(arguments, bound).contains(where: { isNoCase($0, $1) }) {
+            throw at.error("\(name) of several values compares texts by bytes; write CASE for another collation")
+        }
         try checkArguments(function, bound, arguments)
         if function.takesMoment { takeNow(&bound, at: function == .strftime ? 1 : 0) }
         if function == .nullif, let choice = nullIf(bound, arguments) { return try constantFolded(choice) }
@@ -190,6 +196,9 @@ extension Binder {
     private func checkArguments(_ function: QueryFunction, _ bound: [BoundExpr], _ sources: [Expr]) throws(RecordError)
     {
         let kinds = bound.map(kind)
+        func isAlike(_ others: ArraySlice<ValueKind>, _ found: ValueKind) -> Bool {
+            others.allSatisfy { $0 == .null || $0 == found || ($0.isNumber && found.isNumber) }
+        }
         for (place, found) in kinds.enumerated() where found != .null {
             let isRight =
                 switch function {
@@ -202,8 +211,9 @@ extension Binder {
                     found == .text || (place == (function == .strftime ? 1 : 0) && (found == .date || found.isNumber))
                 case .castText, .castInteger, .castReal, .castBlob, .castBool, .castDate, .castUUID:
                     function.casts(found) == true
-                case .coalesce, .nullif:
-                    kinds[..<place].allSatisfy { $0 == .null || $0 == found || ($0.isNumber && found.isNumber) }
+                case .same, .typeof: true
+                case .coalesce, .nullif: isAlike(kinds[..<place], found)
+                case .least, .greatest: found != .decimal && isAlike(kinds[..<place], found)
                 case .distance: found.isNumber
                 case .decimalOrder: found == .decimal
                 }
@@ -252,17 +262,18 @@ extension Binder {
             return a == .null && b == .null ? .null : (a == .real || b == .real ? .real : .whole)
         case .function(let function, let arguments):
             switch function {
-            case .lower, .upper, .trim, .substr, .ltrim, .rtrim, .replace, .strftime, .time, .castText: return .text
+            case .lower, .upper, .trim, .substr, .ltrim, .rtrim, .replace, .strftime, .time, .castText, .typeof:
+                return .text
             case .length, .characters, .instr, .unixepoch, .castInteger: return .whole
             case .date, .datetime, .castDate: return .date
             case .julianday, .castReal: return .real
             case .castBlob: return .blob
-            case .castBool: return .bool
+            case .castBool, .same: return .bool
             case .castUUID: return .uuid
             case .abs: return kind(arguments[0])
             case .round: return .real
             case .nullif: return kind(arguments[0])
-            case .coalesce:
+            case .coalesce, .least, .greatest:
                 let kinds = arguments.map(kind).filter { $0 != .null }
                 return kinds.contains(.real) ? .real : (kinds.first ?? .null)
             case .distance: return .real

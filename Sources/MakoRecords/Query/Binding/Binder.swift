@@ -117,6 +117,8 @@ struct Binder: SelectionScope {
             return .isNull(try bindUnseen(value))
         case .truth(.condition(let inner, _)):
             return try bind(inner)
+        case .truth(.function(Condition.sameFunction, let sides, _)) where sides.count == 2:
+            return try bindSame(sides[0], sides[1])
         case .truth(let value):
             let bound = try bind(value)
             guard [.bool, .whole, .null].contains(kind(bound)) else {
@@ -178,9 +180,7 @@ struct Binder: SelectionScope {
         var first = try bind(left)
         var second = try bind(right)
         if let decimals = try decimals(operation, first, second, left, right) { return decimals }
-        let collation = Collation.ofComparison(collation(left, first), collation(right, second))
-        try agree(&first, &second, left, right)
-        collate(&first, &second, collation)
+        try prepare(&first, &second, left, right)
         if first.constant?.isNull == true || second.constant?.isNull == true { return .constant(nil) }
         if let a = first.constant, let b = second.constant {
             return .constant(a.compare(b).map { Binder.holds(operation, $0) })
@@ -191,6 +191,26 @@ struct Binder: SelectionScope {
         // Columns on the left, so that the planner sees one form.
         if first.constant != nil { return normalised(operation.mirrored, second, first) }
         return normalised(operation, first, second)
+    }
+
+    /// Converts two sides of a comparison to a common kind, and by the collation that applies.
+    private func prepare(
+        _ first: inout BoundExpr, _ second: inout BoundExpr, _ left: Expr, _ right: Expr
+    ) throws(RecordError) {
+        let collation = Collation.ofComparison(collation(left, first), collation(right, second))
+        try agree(&first, &second, left, right)
+        collate(&first, &second, collation)
+    }
+
+    /// Binds `IS`, by which NULL equals NULL. With a constant it is a comparison or IS NULL, which an index answers.
+    private mutating func bindSame(_ left: Expr, _ right: Expr) throws(RecordError) -> BoundCondition {
+        var first = try bind(left)
+        var second = try bind(right)
+        try prepare(&first, &second, left, right)
+        if first.constant != nil { swap(&first, &second) }
+        guard let constant = second.constant else { return .truth(.function(.same, [first, second])) }
+        if constant.isNull { return .isNull(first) }
+        return .holds(Binder.truthTest(.equal, first, second) ?? normalised(.equal, first, second))
     }
 
     /// Turns a comparison of a condition with 1 or 0 into the condition or its negation, which an index may answer.

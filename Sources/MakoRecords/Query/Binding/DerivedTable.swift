@@ -74,7 +74,8 @@ extension BoundSelect {
             column.isNatural = number >= 0
             return column
         // The value is one of the arguments.
-        case .function(.coalesce, let values): return derived(anyOf: values) ?? DerivedColumn(Binder.kind(expr))
+        case .function(.coalesce, let values), .function(.least, let values), .function(.greatest, let values):
+            return derived(anyOf: values) ?? DerivedColumn(Binder.kind(expr))
         case .choice(let choice):
             let values = choice.branches.map(\.value) + [choice.otherwise ?? .constant(.null)]
             return derived(anyOf: values) ?? DerivedColumn(Binder.kind(expr))

@@ -61,6 +61,7 @@ struct JoinSources {
         case .arithmetic(_, let left, let right): needs(source, left) || needs(source, right)
         case .negate(let inner), .noCase(let inner): needs(source, inner)
         case .function(.coalesce, let arguments): arguments.allSatisfy { needs(source, $0) }
+        case .function(.same, _), .function(.typeof, _): false
         case .function(_, let arguments): arguments.first.map { needs(source, $0) } ?? false
         case .rank, .excerpt: false
         case .outer, .element, .subquery, .gathered, .subject: false

@@ -139,7 +139,7 @@ extension Expr {
         case .negate(let inner), .noCase(let inner), .binary(let inner): inner.needsItsRow
         case .arithmetic(_, let left, let right, _): left.needsItsRow || right.needsItsRow
         case .function(let name, let arguments, _):
-            !["coalesce", "ifnull"].contains(Folding.folded(name)) && arguments.first?.needsItsRow == true
+            !["coalesce", "ifnull", "typeof"].contains(Folding.folded(name)) && arguments.first?.needsItsRow == true
         case .literal, .parameter, .collection, .subquery, .subject, .choice, .condition: false
         }
     }

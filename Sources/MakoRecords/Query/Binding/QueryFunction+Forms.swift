@@ -1,4 +1,4 @@
-// Functions with special forms: date functions, and CAST.
+// Functions with special forms: date functions, CAST and typeof.
 
 extension QueryFunction {
     /// Whether it takes a date and modifiers.
@@ -50,6 +50,22 @@ extension QueryFunction {
         case (.castUUID, .text(let bytes)):
             UUIDText.parse(String(decoding: bytes, as: UTF8.self)).map { .uuid($0.high, $0.low) } ?? .null
         default: .null
+        }
+    }
+}
+
+extension Operand {
+    /// The result of `typeof`: SQLite's name of the type, and for other types that of `CREATE TABLE`.
+    var sqlType: String {
+        switch self {
+        case .null: "null"
+        case .bool: "boolean"
+        case .integer, .unsigned: "integer"
+        case .double: "real"
+        case .date: "date"
+        case .text: "text"
+        case .blob: "blob"
+        case .uuid: "uuid"
         }
     }
 }

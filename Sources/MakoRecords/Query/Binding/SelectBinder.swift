@@ -218,7 +218,20 @@ extension Binder {
             throw order.expr.position.error("only text has a no-case order")
         }
         if kind(expr) == .decimal { expr = Binder.decimalOrder(expr) }
-        if case .rank = expr, leavesUnranked { expr = Binder.worstWhereNull(expr) }
-        return BoundOrder(expr: expr, descending: order.descending, noCase: noCase)
+        if case .rank = expr, leavesUnranked, order.nullsFirst == nil { expr = Binder.worstWhereNull(expr) }
+        return BoundOrder(
+            expr: expr, descending: order.descending, noCase: noCase,
+            reversesNulls: order.nullsFirst == order.descending && !isNeverNull(expr))
+    }
+
+    /// Whether the expression is a column of the query's own table that is not NULL in any row, so that an index on it
+    /// serves each order of NULL.
+    private func isNeverNull(_ expr: BoundExpr) -> Bool {
+        switch expr {
+        case .column(let column) where column.node < 0:
+            column.ordinal.map { !table.columns[$0].isOptional } ?? true
+        case .rank: !leavesUnranked
+        default: false
+        }
     }
 }

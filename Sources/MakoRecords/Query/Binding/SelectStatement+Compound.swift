@@ -46,7 +46,10 @@ extension SelectStatement {
                     "rows of several queries are ordered by the name or the number of a column")
             }
             let isNoCase = order.noCase || (order.expr.explicitCollation ?? collations[place]?.isNoCase ?? false)
-            terms.append(CompoundTerm(place: place, descending: order.descending, noCase: isNoCase))
+            terms.append(
+                CompoundTerm(
+                    place: place, descending: order.descending, noCase: isNoCase,
+                    reversesNulls: order.nullsFirst == order.descending))
         }
         return terms
     }

@@ -19,6 +19,7 @@ struct OrderCoding {
         for (index, order) in orders.enumerated() {
             let start = buffer.count
             let operand = try values.operand(index, row, key)
+            if order.reversesNulls { buffer.append(byte: operand.isNull ? 1 : 0) }
             if case .column = order.expr {
                 buffer.append(operand, noCase: order.noCase)
             } else if values.kinds[index].isNumber, let number = operand.asDouble {

@@ -235,6 +235,7 @@ private final class CompoundEnd {
         let start = sorted.content.count
         for term in terms {
             let begin = sorted.content.count
+            if term.reversesNulls { sorted.content.append(byte: row[term.place].isNull ? 1 : 0) }
             KeyCoding.append(row[term.place], noCase: term.noCase, to: &sorted.content)
             if term.descending { sorted.content.complement(from: begin) }
         }

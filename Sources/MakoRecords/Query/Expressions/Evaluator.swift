@@ -395,10 +395,24 @@ final class Evaluator {
             return .null
         }
         let operand = try value(lists[first], row, key)
+        if function == .same {
+            let other = try value(lists[first + 1], row, key)
+            return .bool(operand.isNull || other.isNull ? operand.isNull && other.isNull : operand.compare(other) == 0)
+        }
+        if function == .typeof { return .text(arena.keep(operand.sqlType)) }
         if operand.isNull { return .null }
         switch (function, operand) {
         case (.nullif, _):
             return operand.compare(try value(lists[first + 1], row, key)) == 0 ? .null : operand
+        case (.least, _), (.greatest, _):
+            var best = operand
+            for index in first + 1..<first + count {
+                let other = try value(lists[index], row, key)
+                guard let order = other.compare(best) else { return .null }
+                // Of equal numbers the last is the least and the first the greatest, as in SQLite.
+                if function == .least ? order <= 0 : order > 0 { best = other }
+            }
+            return best
         case (.lower, .text(let bytes)): return .text(arena.fold(bytes))
         case (.upper, .text(let bytes)): return .text(arena.keep(String(decoding: bytes, as: UTF8.self).uppercased()))
         case (.trim, .text(let bytes)): return .text(Calculation.trimmed(bytes))
@@ -471,21 +485,5 @@ final class Evaluator {
             else { return nil }
         }
         return moment
-    }
-}
-
-extension BoundExpr {
-    /// Returns its value, if it has no columns. The binder folds such expressions to constants.
-    func computed() throws(RecordError) -> Value {
-        let program = Program(nil)
-        let place = program.add(self)
-        let evaluator = Evaluator(program, nil)
-        let layout = RowLayout.blank()
-        var writer = RowWriter()
-        writer.begin(layout)
-        let row = try RowReader(writer.finish(), layout)
-        let value = try evaluator.operand(place, row, .rowID(0)).value
-        withExtendedLifetime(layout) {}
-        return value
     }
 }

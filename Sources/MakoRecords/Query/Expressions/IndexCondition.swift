@@ -152,7 +152,7 @@ private struct OwnColumns {
             }
         } conditions: { part in
             switch part {
-            case .match, .isInQuery, .exists, .anyElement, .holds: isOwn = false
+            case .match, .isInQuery, .exists, .anyElement: isOwn = false
             default: break
             }
         }

@@ -82,7 +82,11 @@ package struct BoundColumn: Sendable, Hashable {
 
 package enum QueryFunction: String, Sendable, Hashable, CaseIterable {
     case lower, upper, length, characters, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace
-    case instr, strftime, distance, time, datetime, julianday, unixepoch
+    case instr, strftime, distance, time, datetime, julianday, unixepoch, typeof
+    /// The scalar functions of two or more values.
+    case least = "min", greatest = "max"
+    /// `IS` between two values; not available as a call.
+    case same = "is same"
     /// The sort key of a decimal; not available in texts.
     case decimalOrder = "decimal order"
     case castText = "cast to text", castInteger = "cast to integer", castReal = "cast to real"
@@ -149,9 +153,13 @@ package indirect enum BoundCondition: Sendable, Hashable {
         conditions.count > 1 ? .and(conditions) : conditions.first
     }
 
-    /// The conjuncts.
+    /// The conjuncts, of which a row that passes fulfils each.
     var conjuncts: [BoundCondition] {
-        if case .and(let parts) = self { parts.flatMap(\.conjuncts) } else { [self] }
+        switch self {
+        case .and(let parts): parts.flatMap(\.conjuncts)
+        case .holds(let inner): inner.conjuncts
+        default: [self]
+        }
     }
 }
 
@@ -159,6 +167,8 @@ package struct BoundOrder: Sendable, Hashable {
     package let expr: BoundExpr
     package let descending: Bool
     package let noCase: Bool
+    /// Whether NULL sorts after all values instead of before them; with `descending` it is the other way round.
+    package var reversesNulls = false
 }
 
 /// What selections that differ in values only have in common.
@@ -281,6 +291,7 @@ extension BoundExpr: CustomStringConvertible {
         case .arithmetic(let operation, let left, let right): "(\(left) \(operation.rawValue) \(right))"
         case .negate(let inner): "-\(inner)"
         case .function(.decimalOrder, let arguments): arguments.map(\.description).joined()
+        case .function(.same, let sides): sides.map(\.description).joined(separator: " IS ")
         case .function(let function, let arguments):
             "\(function.rawValue)(\(arguments.map(\.description).joined(separator: ", ")))"
         case .noCase(let inner): "\(inner) COLLATE NOCASE"

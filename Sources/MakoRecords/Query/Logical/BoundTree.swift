@@ -155,7 +155,9 @@ extension BoundRewriting {
     }
 
     func order(_ order: BoundOrder) -> BoundOrder {
-        BoundOrder(expr: expr(order.expr), descending: order.descending, noCase: order.noCase)
+        BoundOrder(
+            expr: expr(order.expr), descending: order.descending, noCase: order.noCase,
+            reversesNulls: order.reversesNulls)
     }
 
     private func gathered(_ gathered: BoundGathered) -> BoundGathered {

@@ -3,6 +3,8 @@ package struct CompoundTerm: Sendable {
     package let place: Int
     package let descending: Bool
     package let noCase: Bool
+    /// Whether NULL sorts after all values instead of before them; with `descending` it is the other way round.
+    package let reversesNulls: Bool
 }
 
 /// A compound of several SELECTs (UNION, INTERSECT, EXCEPT), with its order and limit.

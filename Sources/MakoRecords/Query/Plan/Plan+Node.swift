@@ -150,8 +150,13 @@ extension PlanNode {
 extension BoundOrder {
     static func text(_ orders: [BoundOrder]) -> String {
         orders.map { order in
-            "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
+            "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "")
+                + direction(order.descending, order.reversesNulls)
         }.joined(separator: ", ")
+    }
+
+    static func direction(_ isDescending: Bool, _ reversesNulls: Bool) -> String {
+        (isDescending ? " DESC" : "") + (reversesNulls ? isDescending ? " NULLS FIRST" : " NULLS LAST" : "")
     }
 }
 

@@ -25,7 +25,7 @@ extension CompoundSelect<SelectPlan> {
             place = end
         }
         if !terms.isEmpty {
-            let names = terms.map { first.names[$0.place] + ($0.descending ? " DESC" : "") }
+            let names = terms.map { first.names[$0.place] + BoundOrder.direction($0.descending, $0.reversesNulls) }
             node = PlanNode(.sort, "sort by \(names.joined(separator: ", "))", [node], measure?.counts(.sort))
         }
         return node.cut(limit, offset, measure)

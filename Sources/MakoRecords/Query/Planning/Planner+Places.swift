@@ -83,7 +83,7 @@ extension Planner {
     private static func nearest(
         _ index: IndexHandle, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ orders: [BoundOrder]
     ) -> NearestSearch? {
-        guard let limit = bound.limit, let first = orders.first, !first.descending,
+        guard let limit = bound.limit, let first = orders.first, !first.descending, !first.reversesNulls,
             let centre = DistanceCall(first.expr, index), Sphere.isPlace(centre.latitude, centre.longitude)
         else { return nil }
         let (wanted, overflow) = limit.addingReportingOverflow(bound.offset)

@@ -252,7 +252,7 @@ enum Planner {
         guard !orders.isEmpty, equalCount + orders.count <= parts.count else { return nil }
         var reversed: Bool?
         for (part, order) in zip(parts[equalCount...], orders) {
-            guard case .column(let column) = order.expr, column.node < 0,
+            guard case .column(let column) = order.expr, column.node < 0, !order.reversesNulls,
                 part.term == Constraint.Term(ordinal: column.ordinal, noCase: order.noCase)
             else { return nil }
             let turned = part.descending != order.descending

@@ -122,7 +122,7 @@ enum PredicateImplication {
         case .column(let other): other.node == column.node && other.ordinal == column.ordinal
         case .noCase(let inner), .negate(let inner): isStrict(inner, column)
         case .arithmetic(_, let left, let right): isStrict(left, column) || isStrict(right, column)
-        case .function(.coalesce, _), .function(.nullif, _): false
+        case .function(.coalesce, _), .function(.nullif, _), .function(.same, _), .function(.typeof, _): false
         case .function(.distance, let arguments): arguments.contains { isStrict($0, column) }
         case .function(_, let arguments): arguments.first.map { isStrict($0, column) } ?? false
         default: false

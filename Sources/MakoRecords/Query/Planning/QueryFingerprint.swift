@@ -47,6 +47,7 @@ struct QueryFingerprint {
         for order in selection.orderBy {
             guard append(.order, order.expr) else { return nil }
             key.append(byte: (order.descending ? 1 : 0) + (order.noCase ? 2 : 0))
+            key.append(order.nullsFirst.map { $0 ? 1 : 0 })
         }
     }
 

@@ -13,7 +13,8 @@ struct RowSequence {
         var orders: [BoundOrder] = []
         var serves = true
         for order in wanted where order.expr.constant == nil {
-            guard let place = place(order.expr), order.noCase == areNoCase[place], !RowSequence.isDecimal(keys[place])
+            guard let place = place(order.expr), order.noCase == areNoCase[place], !order.reversesNulls,
+                !RowSequence.isDecimal(keys[place])
             else {
                 serves = false
                 orders = []

@@ -246,6 +246,14 @@ package indirect enum Condition: Sendable, Hashable {
         }
     }
 
+    /// The name of the function that ``same(_:_:at:)`` calls, which cannot be written as a call.
+    static let sameFunction = "is same"
+
+    /// `IS` between two values.
+    static func same(_ left: Expr, _ right: Expr, at: SourcePosition) -> Condition {
+        .truth(.function(sameFunction, [left, right], at: at))
+    }
+
     /// Returns the negation of a condition.
     package static prefix func ! (condition: Condition) -> Condition { .not(condition) }
 }

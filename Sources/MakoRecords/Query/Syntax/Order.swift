@@ -6,6 +6,16 @@ package struct Order: Sendable, Hashable {
     package var descending: Bool
     /// Whether texts are ordered without case.
     package var noCase: Bool
+    /// Whether NULLS FIRST or NULLS LAST is written; `nil`: NULL is less than all values.
+    package var nullsFirst: Bool?
+
+    /// The opposite order.
+    package var reversed: Order {
+        var copy = self
+        copy.descending.toggle()
+        copy.nullsFirst = nullsFirst.map { !$0 }
+        return copy
+    }
 
     /// Makes an order by a column or a dotted path.
     package init(_ path: String, descending: Bool = false, noCase: Bool = false) {
@@ -40,7 +50,12 @@ package struct Order: Sendable, Hashable {
             }
             let isDescending = parser.takeWord("DESC")
             if !isDescending { _ = parser.takeWord("ASC") }
-            orders.append(Order(expr, descending: isDescending, noCase: noCase))
+            var order = Order(expr, descending: isDescending, noCase: noCase)
+            if parser.takeWord("NULLS") {
+                order.nullsFirst = parser.takeWord("FIRST")
+                if order.nullsFirst == false { try parser.expectWord("LAST") }
+            }
+            orders.append(order)
         } while parser.takeSymbol(",")
         return orders
     }

@@ -6,7 +6,7 @@ import MakoStorage
 ///     and         not { (AND | "&&") not }
 ///     not         (NOT | "!") not | predicate
 ///     predicate   EXISTS select | (ANY | ALL | NONE) predicate
-///                 | sum [ comparison sum | IS [NOT] NULL | [NOT] IN (…) | [NOT] IN select | [NOT] IN parameter
+///                 | sum [ comparison sum | IS [NOT] [DISTINCT FROM] sum | [NOT] IN (…) | [NOT] IN select | [NOT] IN parameter
 ///                 | [NOT] BETWEEN sum AND sum | [NOT] LIKE sum [ESCAPE sum] | [NOT] GLOB sum | [NOT] MATCH sum ]
 ///     joined      sum { "||" sum }
 ///     sum         product { ("+" | "-") product }
@@ -224,12 +224,11 @@ struct Parser {
             return .condition(result)
         }
         guard isPredicateWord(index) else { return left }
-        let value = asValue(left, start)
         if takeWord("IS") {
             let isNegated = takeWord("NOT")
-            try expectWord("NULL")
-            return .condition(negated(isNegated, .isNull(value)))
+            return .condition(try identity(left, start, isNegated: isNegated))
         }
+        let value = asValue(left, start)
         if takeWord("ISNULL") { return .condition(.isNull(value)) }
         if takeWord("NOTNULL") { return .condition(.not(.isNull(value))) }
         let isNegated = takeWord("NOT")
@@ -252,6 +251,24 @@ struct Parser {
         if takeWord("GLOB") { return .condition(negated(isNegated, .glob(value, try operand()))) }
         if takeWord("MATCH") { return .condition(negated(isNegated, .match(value, try operand()))) }
         throw unexpected("IN, BETWEEN, LIKE, GLOB or MATCH")
+    }
+
+    /// Parses what follows `IS` or `IS NOT`: NULL, TRUE, FALSE, a value, or DISTINCT FROM and a value.
+    private mutating func identity(
+        _ left: Part, _ start: Token, isNegated: Bool
+    ) throws(RecordError) -> Condition {
+        if takeWord("NULL") { return negated(isNegated, .isNull(asValue(left, start))) }
+        let at = position(token)
+        let isTrue = isWord("TRUE")
+        if isTrue || isWord("FALSE") {
+            let truth = Expr.condition(asCondition(left, start), at: span(start))
+            advance()
+            return negated(isNegated, .same(truth, .literal(.integer(isTrue ? 1 : 0), at: at), at: at))
+        }
+        let value = asValue(left, start)
+        guard takeWord("DISTINCT") else { return negated(isNegated, .same(value, try operand(), at: at)) }
+        try expectWord("FROM")
+        return negated(!isNegated, .same(value, try operand(), at: at))
     }
 
     private func negated(_ isNegated: Bool, _ condition: Condition) -> Condition {

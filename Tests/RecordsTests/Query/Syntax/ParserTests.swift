@@ -117,7 +117,7 @@ import Testing
         ("a = 1 = 2", 6),
         ("a = 1 + (2", 10), ("a = 1x", 4), ("a = x'0'", 4), ("a ~ 1", 2), ("a BETWEEN 1", 11), ("a. = 1", 3),
         ("?0 = 1", 0),
-        ("a IS 3", 5), ("AND", 0), ("a COLLATE x = 1", 10), ("a = %", 4), ("f(", 2),
+        ("a IS DISTINCT 3", 14), ("AND", 0), ("a COLLATE x = 1", 10), ("a = %", 4), ("f(", 2),
     ])
     func faultsPointIntoTheText(text: String, offset: Int) throws {
         let error = #expect(throws: RecordError.self) { try Condition.parse(text) }
