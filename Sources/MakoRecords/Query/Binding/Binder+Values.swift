@@ -160,7 +160,9 @@ extension Binder {
                 throw at.error(
                     "\(bare.rawValue) is of many rows: write it among the columns, in HAVING or in ORDER BY")
             }
-            throw at.error("there is no function \(name)", nearest: Spelling.nearest(to: name, in: names))
+            let hint = Parser.hint(ofFunction: name)
+            let nearest = hint.isEmpty ? Spelling.nearest(to: name, in: names) : nil
+            throw at.error("there is no function \(name)\(hint)", nearest: nearest)
         }
         let counts: ClosedRange<Int> =
             switch function {

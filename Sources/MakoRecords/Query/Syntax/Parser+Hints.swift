@@ -9,6 +9,15 @@ extension Parser {
         "matches": "there are no regular expressions; LIKE and GLOB have patterns, MATCH searches for words",
     ]
 
+    private static let functions = [
+        "concat": "|| joins texts", "printf": "|| joins texts", "format": "|| joins texts",
+        "group_concat": "read the values in their order, and join them in the program",
+        "string_agg": "read the values in their order, and join them in the program",
+    ]
+
+    /// Returns the form for a function of other databases; empty if no form is known.
+    static func hint(ofFunction name: String) -> String { functions[name].map { "; " + $0 } ?? "" }
+
     private static let typedTexts = ["uuid", "date", "timestamp"]
 
     /// The form that the current token, which is not expected, has in this language; empty if no form is known.
