@@ -139,6 +139,11 @@ extension SelectStatement.Output {
 }
 
 extension Expr {
+    /// The name of an unqualified column; `nil` for other expressions.
+    var soleName: String? {
+        if case .column(let path, _) = self, path.count == 1 { path[0] } else { nil }
+    }
+
     /// The number of its nodes.
     var size: Int { children.reduce(1) { $0 + $1.size } }
 

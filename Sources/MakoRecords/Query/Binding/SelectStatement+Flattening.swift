@@ -70,11 +70,6 @@ extension SelectStatement {
         // The names of the outputs must not change.
         copy.outputs = SelectNames.named(copy.outputs)
         for index in copy.outputs.indices { copy.outputs[index].isNamed = true }
-        let own = copy.outputs.map(\.name)
-        func isOne(of names: [String], _ expr: Expr) -> Bool {
-            guard case .column(let path, _) = expr, path.count == 1 else { return false }
-            return names.contains(path[0])
-        }
         let orders = copy.orderBy
         copy = try copy.rewritten(
             { (expr) throws(RecordError) in
@@ -96,12 +91,12 @@ extension SelectStatement {
                 }
             }, subqueries: { (subquery) throws(RecordError) in try subquery.naming(inlined, by: inlined.sourceName) })
         for index in orders.indices {
-            if isOne(of: written, orders[index].expr) {
+            let order = copy.orderBy[index].expr
+            if let name = orders[index].expr.soleName, written.contains(name) {
                 copy.orderBy[index].expr = orders[index].expr
-            } else if isOne(of: own, copy.orderBy[index].expr) {
+            } else if let name = order.soleName, copy.outputs.contains(where: { $0.name == name && $0.expr != order }) {
                 // A column with the name of another output.
-                copy.orderBy[index].expr = try copy.orderBy[index].expr.qualified(
-                    by: inlined.sourceName, insteadOf: inlined.sourceName)
+                copy.orderBy[index].expr = try order.qualified(by: inlined.sourceName, insteadOf: inlined.sourceName)
             }
         }
         return copy

@@ -56,6 +56,17 @@ import Testing
         #expect(try run("SELECT x.department.name FROM (SELECT * FROM Person) x ORDER BY name").rows == plain)
     }
 
+    /// A result may be ordered by the column that it has, of whichever table of the query in FROM.
+    @Test func ordersByColumnsOfAQueryInFrom() throws {
+        let text = """
+            SELECT x.budget, x.n FROM (SELECT p.name AS n, budget FROM Person p JOIN Department d ON p.department = d.id) x
+            ORDER BY
+            """
+        #expect(try run(text + " x.budget DESC, x.n") == run(text + " 1 DESC, 2"))
+        #expect(try run(text + " budget DESC, n") == run(text + " 1 DESC, 2"))
+        #expect(try run(text + " budget DESC, n").columns == ["budget", "n"])
+    }
+
     @Test func compoundsAreOrderedByEitherName() throws {
         let union = "SELECT k.code FROM Kind k UNION SELECT kind FROM Pet ORDER BY "
         #expect(try run(union + "code DESC") == run(union + "1 DESC"))
