@@ -22,8 +22,16 @@ extension FrameStore {
     private var usedFrames: Int { mappedFrames - freeFrames.count - limboCount }
 
     func takeFrame() throws(StorageError) -> UInt32 {
-        lock.lock()
-        defer { lock.unlock() }
+        let (frame, isOverBudget) = try lock.withLock { () throws(StorageError) in
+            let before = counters.overBudget
+            return (try takeFrameLocked(), counters.overBudget != before)
+        }
+        // Without the lock, which the new thread takes.
+        if isOverBudget { onOverBudget?() }
+        return frame
+    }
+
+    private func takeFrameLocked() throws(StorageError) -> UInt32 {
         counters.loads &+= 1
         // Reclaim early: a frame that is unhooked now is free only after all running operations, this one included,
         // have ended.
@@ -42,7 +50,7 @@ extension FrameStore {
         if let frame = freeFrames.popLast() { return frame }
         let isOver = mappedFrames >= budgetFrames
         if let unit = returnedUnits.popLast() {
-            if isOver { noteOverBudget() }
+            if isOver { counters.overBudget &+= 1 }
             chunks.reuse(unit, count: unitFrames)
             if unitFrames > 1 {
                 for frame in (unit + 1..<unit + UInt32(unitFrames)).reversed() { freeFrames.append(frame) }
@@ -54,14 +62,9 @@ extension FrameStore {
             throw .invalidArgument(
                 "no memory frame is left: \(highWater) are in use; raise cacheBytes or make the transaction smaller")
         }
-        if isOver { noteOverBudget() }
+        if isOver { counters.overBudget &+= 1 }
         highWater += 1
         return chunks.frame(at: highWater - 1)
-    }
-
-    private func noteOverBudget() {
-        counters.overBudget &+= 1
-        onOverBudget?()
     }
 
     func giveBack(_ index: UInt32) {

@@ -47,7 +47,7 @@ final class FrameStore: @unchecked Sendable {
     let staging = PageStaging()
     /// The number of dirty frames.
     let dirty = Atomic<Int>(0)
-    /// Called when a page takes memory over the budget, with `lock` held. Set before the store is shared.
+    /// Called when a page takes memory over the budget. Set before the store is shared.
     @exclusivity(unchecked) var onOverBudget: (@Sendable () -> Void)?
     /// Whether a sync of the file has failed. Earlier writes may then be lost, and reads may return older bytes.
     let hasLostWrites = Atomic<Bool>(false)

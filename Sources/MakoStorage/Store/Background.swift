@@ -34,7 +34,7 @@ extension Store {
 
     @inline(never)
     private func startBackground() {
-        guard options.background == .threads, !options.readOnly else { return }
+        guard options.background == .threads, !options.readOnly, !isInherited else { return }
         do throws(StorageError) { try background.startUnlessStopped(for: self) } catch {}
     }
 
@@ -44,7 +44,7 @@ extension Store {
         guard options.background == .threads, !options.readOnly else { return }
         var isDue = options.snapshotAgeLimit != nil || options.statisticsInterval != nil || events != nil
         isDue = isDue || recovery.replayedCommits > 0 || options.logArchiveBytes > 0
-        if !isDue && options.shrinksWhenIdle { isDue = try Vacuum.isDue(in: self) }
+        if !isDue && options.shrinksWhenIdle { isDue = (try? Vacuum.isDue(in: self)) ?? true }
         if isDue { try background.startUnlessStopped(for: self) }
     }
 
