@@ -149,7 +149,6 @@ extension Transaction {
         _ row: EncodedRow, of object: T, _ noted: ObjectMetadata?, _ binding: Binding, _ mode: SaveMode
     ) throws(MakoError) -> RowKey {
         guard row.isUpdate, let key = row.key else {
-            if row.isMoved, let key = row.key { try requireFree(key, binding) }
             // The new row copies the columns that the object does not read.
             let former = row.isMoved ? (noted ?? row.state).extra?.key : nil
             return try enter(binding, row.key, mode, like: former) { (properties) throws(MakoError) in
@@ -164,13 +163,6 @@ extension Transaction {
         let stored = wasThere ? key : try rewrite(object, key, binding)
         try noteReleased(owned, by: stored, binding)
         return stored
-    }
-
-    /// Throws if another row has the new key of an object, which would be lost.
-    private func requireFree(_ key: RowKey, _ binding: Binding) throws(MakoError) {
-        let isTaken = try records { () throws(RecordError) in try binding.table.contains(key, in: view) }
-        guard isTaken else { return }
-        throw MakoError(RecordError.duplicateKey(key, in: binding.table.schema))
     }
 
     /// Sets the timestamp properties of an object that is about to be stored.

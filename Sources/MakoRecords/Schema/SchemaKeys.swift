@@ -40,7 +40,7 @@ extension NamedKey {
 
 extension RecordError {
     /// Returns the error for a key that exists already, with the values of its columns.
-    package static func duplicateKey(_ key: RowKey, in schema: EntitySchema) -> RecordError {
+    static func duplicateKey(_ key: RowKey, in schema: EntitySchema) -> RecordError {
         let columns: [String]
         switch schema.key {
         case .rowID(let column): columns = [column]

@@ -109,6 +109,7 @@ import Testing
         let db = try database()
         let badge = Badge(code: "a", note: "of a")
         try db.save(badge)
+        try db.save(Badge(code: "b", note: "of b"))
         badge.code = "b"
         badge.holder = Member(name: "Ada", age: 36, number: nil)
         try db.save(badge)
