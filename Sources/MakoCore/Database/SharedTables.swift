@@ -9,6 +9,7 @@ extension SchemaState {
         var migrations: [TableMigration] = []
         let whole = models.filter { !$0.isPartial }
         for (place, model) in whole.enumerated() {
+            try model.checkInverses()
             if whole[..<place].contains(where: { $0.table == model.table }) { continue }
             let others = (self.models + whole).filter {
                 $0.table == model.table && $0 !== model && !$0.isPartial

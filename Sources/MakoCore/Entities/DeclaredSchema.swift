@@ -5,7 +5,6 @@ extension EntityModel {
     func schema() throws(MakoError) -> EntitySchema {
         try checkShape()
         try checkComposites()
-        try checkInverses()
         var declared = DeclaredSchema(self)
         for index in indexes { try declared.add(index) }
         if !identityColumns.isEmpty { declared.addIndex(identityColumns.map { IndexColumn($0) }, isUnique: true) }
@@ -17,7 +16,7 @@ extension EntityModel {
     }
 
     /// Throws if the inverse of a to-many relationship does not refer to this entity: it would be empty for ever.
-    private func checkInverses() throws(MakoError) {
+    func checkInverses() throws(MakoError) {
         for property in properties {
             guard case .many(let target, _) = property.kind, let inverse = property.inverse else { continue }
             let other = target.entityModel
@@ -50,16 +49,18 @@ extension EntityModel {
 }
 
 extension PropertyModel {
-    /// Whether the property may refer to objects of an entity, or of one of its superclasses.
+    /// Whether the property may refer to objects of an entity, a superclass or a subclass.
     fileprivate func mayRefer(to model: EntityModel) -> Bool {
         guard case .column(_, _, _, let target) = kind else { return false }
-        if refersToAny { return coding?.superclass.map { model.isSameOrSubclass(of: $0.entityModel) } ?? true }
-        return target.map { model.isSameOrSubclass(of: $0.entityModel) } ?? false
+        if refersToAny { return coding?.superclass.map { model.isRelated(to: $0.entityModel) } ?? true }
+        return target.map { model.isRelated(to: $0.entityModel) } ?? false
     }
 }
 
 extension EntityModel {
-    fileprivate func isSameOrSubclass(of other: EntityModel) -> Bool { hasTable(of: other) || isSubclass(of: other) }
+    fileprivate func isRelated(to other: EntityModel) -> Bool {
+        hasTable(of: other) || isSubclass(of: other) || other.isSubclass(of: self)
+    }
 }
 
 /// Collects the columns and indexes of a declaration.

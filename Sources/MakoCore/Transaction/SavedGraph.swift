@@ -331,7 +331,8 @@ extension Transaction {
             }
         }
         graph.owners.removeAll()
-        try graph.unmatched.finish(self)
+        // The rows may come with the call inside which this one is made.
+        if savesUnderWay == 1 { try graph.unmatched.finish(self) }
     }
 
     private func save(opened member: any ObjectEntity, _ graph: inout SavedGraph) throws(MakoError) -> Bool {

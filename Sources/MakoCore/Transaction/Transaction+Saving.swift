@@ -11,6 +11,8 @@ extension Transaction {
     /// - Throws: `MakoError.deleted` when the object was removed before.
     @discardableResult
     func saveGraph<T: ObjectEntity>(of object: T, _ mode: SaveMode = .upsert) throws(MakoError) -> Bool {
+        savesUnderWay += 1
+        defer { savesUnderWay -= 1 }
         var graph = SavedGraph()
         let isSaved = try save(object, mode, in: nil, &graph)
         try saveMembers(&graph)
@@ -49,6 +51,8 @@ extension Transaction {
 
     /// Saves many objects. Sorts the new entries of each index first.
     func saveGraphs<T: ObjectEntity>(of objects: [T]) throws(MakoError) {
+        savesUnderWay += 1
+        defer { savesUnderWay -= 1 }
         var graph = SavedGraph()
         if objects.count < Transaction.smallestBatch {
             for object in objects { try save(object, .upsert, in: nil, &graph) }
@@ -100,6 +104,8 @@ extension Transaction {
     // MARK: - Structs
 
     func saveValue<T: Entity>(_ value: inout T, _ mode: SaveMode = .upsert) throws(MakoError) {
+        savesUnderWay += 1
+        defer { savesUnderWay -= 1 }
         var graph = SavedGraph()
         try save(&value, mode, &graph)
         try saveMembers(&graph)
@@ -158,6 +164,8 @@ extension Transaction {
 
     /// Saves many structs, as ``saveGraphs(of:)`` does with objects.
     func saveValues<T: Entity>(_ values: inout [T]) throws(MakoError) {
+        savesUnderWay += 1
+        defer { savesUnderWay -= 1 }
         var graph = SavedGraph()
         if values.count < Transaction.smallestBatch {
             for index in values.indices { try save(&values[index], .upsert, &graph) }

@@ -17,9 +17,10 @@ struct UnmatchedReferences {
         init(_ binding: Binding, _ catalogue: Catalogue) {
             let model = binding.model
             (self.binding, self.catalogue) = (binding, catalogue)
-            // What holds structs is saved with them.
+            // What holds structs is saved with them; what is written once may be there already.
             properties = model.columns.indices.filter {
                 model.columns[$0].isReference && model.columns[$0].coding?.holdsValue != true
+                    && !model.writeOnceColumns.contains($0)
             }
             let columns = properties.map { binding.table.schema.column(named: model.columns[$0].column) }
             check = ReferenceCheck(columns, of: binding.table, catalogue)
@@ -85,9 +86,9 @@ extension Transaction {
             for property in properties where !row.isNull(property) { values[property] = row.value(property) }
         }
         if values.isEmpty { return }
-        try noteUnmatched(
-            values, of: binding, binding.model.hasColumnKey ? RowKey(values: object.keyValues()) : object.storedKey,
-            &graph)
+        let hasColumnKey = binding.model.hasColumnKey
+        let key = hasColumnKey ? ObjectLock(object).locked { RowKey(values: object.keyValues()) } : object.storedKey
+        try noteUnmatched(values, of: binding, key, &graph)
     }
 
     /// Checks the references of a struct, before its row is stored.
@@ -100,7 +101,17 @@ extension Transaction {
             if !stored.isNull { values[property] = stored }
         }
         if values.isEmpty { return }
-        try noteUnmatched(values, of: binding, value.storedValueKey, &graph)
+        let key = value.storedValueKey
+        if let key, value._$value.database != 0 {
+            // A row that is there keeps what it has.
+            try translated {
+                try binding.table.withRow(key, layout: binding.layout, in: view) { row in
+                    values = values.filter { $0.value != row.value($0.key) }
+                }
+            }
+            if values.isEmpty { return }
+        }
+        try noteUnmatched(values, of: binding, key, &graph)
     }
 
     private func noteUnmatched(
