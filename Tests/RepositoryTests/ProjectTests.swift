@@ -140,10 +140,11 @@ import Testing
     }
 
     /// The page of a type groups its members; each that a group names is declared.
-    @Test(arguments: [("Mako/Mako.docc", "MakoCore"), ("MakoStorage/MakoStorage.docc", "MakoStorage")])
+    @Test(arguments: [("Mako/Mako.docc", ""), ("MakoStorage/MakoStorage.docc", "MakoStorage")])
     func theTopicsOfATypeNameItsMembers(catalogue: String, module: String) throws {
-        let declarations = Repository.files(in: "Sources/\(module)").flatMap { file in
-            file.code.matches(of: #/\b(?:func|var|let|case|struct|typealias) `?(\w+)|\b(init|subscript)\b/#)
+        // The catalogue of Mako has pages of types of all products.
+        let declarations = Repository.files(in: module.isEmpty ? "Sources" : "Sources/\(module)").flatMap { file in
+            file.code.matches(of: #/\b(?:func|var|let|case|struct|enum|class|typealias) `?(\w+)|\b(init|subscript)\b/#)
         }
         let names = Set(declarations.compactMap { $0.output.1 ?? $0.output.2 })
         let pages = Repository.files(in: "Sources/\(catalogue)/Types", extensions: ["md"])

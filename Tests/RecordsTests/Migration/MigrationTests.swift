@@ -347,7 +347,7 @@ import Testing
         try fixture.insertAll("O", [[.null], [.integer(2)]])
         schema.columns[0].isOptional = false
         let error = #expect(throws: RecordError.self) { try fixture.migrate(schema) }
-        #expect("\(error.map { "\($0)" } ?? "")".contains("rows 1"))
+        #expect("\(error.map { "\($0)" } ?? "")".contains("(row 1)"))
         schema.columns[0].defaultValue = .integer(7)
         try fixture.migrate(schema)
         #expect(try fixture.values("O", .rowID(1)) == [.integer(7)])
