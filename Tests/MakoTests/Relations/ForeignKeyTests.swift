@@ -47,7 +47,7 @@ import Testing
     /// Without the check the key of a row that is stored later would lead to it.
     @Test(arguments: [
         ("album", #"{"album": "NOPE"}"#), ("imprint", #"{"imprint": 77}"#), ("next", #"{"next": 5}"#),
-        ("source", #"{"source": "ForeignAlbum:NOPE"}"#), ("source", #"{"source": "Nothing:5"}"#),
+        ("source", #"{"source": "ForeignLabel:77"}"#), ("source", #"{"source": "Nothing:5"}"#),
     ])
     func aKeyOfJSONWithoutARowIsRefused(property: String, json: String) throws {
         let db = try database()
