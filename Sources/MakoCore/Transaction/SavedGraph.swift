@@ -29,6 +29,7 @@ struct SavedGraph {
     private var referred: Set<ObjectIdentifier> = []
     /// The saved objects to which others were given, in the order of their saves.
     var owners: [any ObjectEntity] = []
+    /// The keys of objects that are not in memory, which must lead to rows when the outermost call ends.
     var unmatched = UnmatchedReferences()
     /// The references of one unchanged object.
     fileprivate var held: [(property: Int, object: any ObjectEntity)] = []
@@ -331,7 +332,7 @@ extension Transaction {
             }
         }
         graph.owners.removeAll()
-        // The rows may come with the call inside which this one is made.
+        // The rows of a call inside another may come with the other, which does not know of them: they stay unchecked.
         if savesUnderWay == 1 { try graph.unmatched.finish(self) }
     }
 
