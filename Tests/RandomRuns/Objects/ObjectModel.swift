@@ -85,6 +85,10 @@ struct ModelObject: Equatable {
 struct ObjectModel {
     var file: RecordModel
     var objects: [ModelObject] = []
+    /// The rows that the call under way needs: keys that new rows have from rows read before.
+    private var needed: [(kind: ObjectKind, key: RowKey)] = []
+
+    init(file: RecordModel) { self.file = file }
 
     /// The key that others note of an object.
     func storedKey(_ object: Int) -> RowKey? { objects[object].isRemoved ? nil : objects[object].key }
@@ -101,12 +105,17 @@ struct ObjectModel {
 
     // MARK: Saving
 
-    /// Refuses what rows share that is to be unique: at the end of each call.
-    func checkUnique() throws(Refusal) {
-        for table in file.tables.values { try table.checkUnique() }
+    /// At the end of each call: refuses what rows share that is to be unique, and keys of new rows without rows.
+    mutating func checkEnd() throws(Refusal) {
+        let isUnmatched = needed.contains { file.tables[$0.kind.table]?.row($0.key) == nil }
+        needed = []
+        do throws(Refusal) { for table in file.tables.values { try table.checkUnique() } } catch {
+            throw isUnmatched ? .uniqueOrUnmatched : error
+        }
+        if isUnmatched { throw .unmatched }
     }
 
-    /// Saves an object; unique values are the caller's to check.
+    /// Saves an object; `checkEnd` is the caller's to call.
     ///
     /// - Parameter newID: the id that a new row gets, or got.
     mutating func save(_ object: Int, inserts: Bool, newID: (Int) -> RowKey) throws -> Bool {
@@ -185,6 +194,12 @@ struct ObjectModel {
             for place in objects[object].dirty { values[place] = changed[place] }
         }
         if inserts, let key, table.row(key) != nil { throw Refusal.duplicateKey }
+        if !exists {
+            for (place, target) in kind.references {
+                guard let reference = objects[object].references[place], reference.object == nil else { continue }
+                if let key = reference.key { needed.append((target, key)) }
+            }
+        }
         let stored = key ?? newID(object)
         key = stored
         try table.checkNulls(values)
@@ -229,7 +244,9 @@ extension Refusal {
     func matches(_ error: MakoError) -> Bool {
         switch (self, error) {
         case (.duplicateKey, .duplicate), (.unique, .duplicate), (.denied, .deniedByReference),
-            (.null, .missingValue), (.notFound, .notFound), (.deleted, .deleted):
+            (.null, .missingValue), (.notFound, .notFound), (.deleted, .deleted),
+            (.unmatched, .danglingReference), (.uniqueOrUnmatched, .duplicate),
+            (.uniqueOrUnmatched, .danglingReference):
             true
         default: false
         }

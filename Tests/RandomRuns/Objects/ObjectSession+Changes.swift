@@ -168,7 +168,7 @@ extension ObjectSession {
         if depth == 0, plan.diskFails { return try inTransaction { try save(object, inserts: inserts) } }
         try attempt("\(inserts ? "insert" : "save") \(object)") { model, newID in
             let isSaved = try model.save(object, inserts: inserts, newID: newID)
-            try model.checkUnique()
+            try model.checkEnd()
             return isSaved
         } _: {
             let db = try opened()
@@ -227,7 +227,7 @@ extension ObjectSession {
     private func saveTogether(_ chosen: [Int]) throws {
         try attempt("save together \(chosen)") { model, newID in
             for object in chosen { _ = try model.save(object, inserts: false, newID: newID) }
-            try model.checkUnique()
+            try model.checkEnd()
             return true
         } _: {
             var (members, clubs): ([Member], [Club]) = ([], [])

@@ -5,6 +5,8 @@ enum Refusal: Error, Equatable {
     case duplicateKey, null, unique, incompatible, conversion, migration
     /// Of objects: others refer to it; its row was deleted; it was deleted itself.
     case denied, notFound, deleted
+    /// A new row has a key without a row; that, or a unique value that another row has.
+    case unmatched, uniqueOrUnmatched
 
     func matches(_ error: RecordError) -> Bool {
         switch (self, error) {
