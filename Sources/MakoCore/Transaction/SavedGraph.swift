@@ -31,6 +31,8 @@ struct SavedGraph {
     var owners: [any ObjectEntity] = []
     /// The keys of objects that are not in memory, which must lead to rows when the outermost call ends.
     var unmatched = UnmatchedReferences()
+    /// Whether the call stores an object again whose row was deleted. It may be one of those that wait.
+    var storesAgain = false
     /// The references of one unchanged object.
     fileprivate var held: [(property: Int, object: any ObjectEntity)] = []
 
@@ -143,7 +145,10 @@ extension Transaction {
         let saved = graph.waiting[place]
         let binding = current(saved.binding)
         graph.waiting[place].binding = binding
-        if binding.hasReferences, saved.mode == .insert || !saved.before.flags.contains(.exists) {
+        if binding.hasReferences,
+            saved.mode == .insert || !saved.before.flags.contains(.exists)
+                || graph.storesAgain && !object.lockedState({ $0.flags.contains(.exists) })
+        {
             try noteUnmatched(of: object, binding, besides: saved.references.properties, &graph)
         }
         guard let isWritten = try write(object, saved, binding, saved.mode, saved.hooks, saved.array) else {
@@ -185,9 +190,10 @@ extension Transaction {
         }
         let isClean = state.flags.contains(.exists) && state.dirty.isEmpty
         if isClean && state.database == database.number, let key = state.key {
-            let isGone =
-                try graph.noteReferred(child)
-                ? isReleased(key, Swift.type(of: child).entityModel, isSet: isSet) : false
+            let model = Swift.type(of: child).entityModel
+            // An object that is not looked for here is not recorded, because a later reference to it may be set.
+            let isLookedFor = (isSet || schema.isOwned(model)) && graph.noteReferred(child)
+            let isGone = isLookedFor ? try isReleased(key, model, isSet: isSet) : false
             if !isGone {
                 visitLater(child, &graph)
                 return key
@@ -199,6 +205,7 @@ extension Transaction {
                 state.flags.remove(.exists)
                 state.dirty = .all
             }
+            graph.storesAgain = true
         }
         if state.database != 0 && state.database != database.number {
             throw .foreignObject(entity: Swift.type(of: child).entityModel.name)

@@ -75,6 +75,27 @@ import Testing
         #expect(try db.verify().danglingReferences.isEmpty)
     }
 
+    /// References that were not set lead to the object before the one that was.
+    @Test func anObjectIsStoredAgainWhateverReferredToItBefore() throws {
+        let (link, gone, _) = try link()
+        try db.query(Link.self).where(\.n == 1).delete()
+        let new = Link(n: 7, thing: gone)
+        try db.save([link, new])
+        #expect(try db.query(Link.self).where(\.n == 1).count() == 1)
+        #expect(try db.verify().danglingReferences.isEmpty)
+    }
+
+    /// The save of an unchanged object reaches one that was set to refer to it.
+    @Test func anUnchangedObjectIsStoredAgainByTheOneItLeadsTo() throws {
+        let (link, gone, _) = try link()
+        try db.query(Link.self).where(\.n == 0).delete()
+        gone.thing = link
+        try db.save(link)
+        let read = try #require(try db.query(Link.self).where(\.n == 1).first())
+        #expect((read.thing as? Link)?.n == 0)
+        #expect(try db.verify().danglingReferences.isEmpty)
+    }
+
     /// A rollback brings the row back, of which another object may change columns.
     @Test func anObjectWhoseRowReturnsIsClean() throws {
         struct Stop: Error {}

@@ -155,7 +155,7 @@ struct ObjectModel {
                 continue
             }
             let isSet = !objects[object].exists || objects[object].dirty.contains(place)
-            if isSet, !saving.contains(child), hasLostItsRow(child) { objects[child].exists = false }
+            if isSet, hasLostItsRow(child) { objects[child].exists = false }
             if !objects[child].exists || !objects[child].dirty.isEmpty {
                 // The child may lead back here: then it needs this object's key.
                 if objects[object].kind != .badge, objects[object].key == nil { objects[object].key = newID(object) }
