@@ -8,7 +8,8 @@ extension Entity {
         var held: [Int: [StoredValue]] = [:]
         visitReferences { position, object in
             let isAny = model.columns[position].holdsAnyKeys
-            held[position, default: []].append(isAny ? AnyReferenceCodec.stored(object) : object.conditionValue)
+            held[position, default: []].append(
+                isAny ? EntityCoding.AnyReferenceCodec.stored(object) : object.conditionValue)
         }
         let fields = model.columns.enumerated().compactMap { index, property -> String? in
             if case .absent = property.kind { return nil }

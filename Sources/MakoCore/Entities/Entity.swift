@@ -4,8 +4,8 @@ import MakoRecords
 /// the conformance.
 ///
 /// It can also be written by hand, with `import MakoCore` and without the macro. For a class with one property the
-/// macro generates roughly this (it stores numbers in ``ScalarField``s, which are read without a lock, and decodes
-/// texts from the row on first access):
+/// macro generates roughly this (it stores numbers in ``EntityCoding/ScalarField``s, which are read without a lock, and
+/// decodes texts from the row on first access):
 ///
 /// ```swift
 /// final class City: ObjectEntity, @unchecked Sendable {

@@ -59,31 +59,33 @@ public struct ObjectHooks: OptionSet, Sendable {
     }
 }
 
-/// The result of hooks that a class does not implement. Generated code detects by this type that there is no hook to
-/// call.
-public struct UnwrittenHook: Sendable {
-    @inlinable init() {}
+extension EntityCoding {
+    /// The result of hooks that a class does not implement. Generated code detects by this type that there is no hook to
+    /// call.
+    public struct UnwrittenHook: Sendable {
+        @inlinable init() {}
+    }
 }
 
 // The class's own method is preferred. A protocol requirement would not work: a subclass's hook would not be called
 // through the witness of a superclass without one.
 extension ObjectEntity {
     /// Marks the hook as not implemented.
-    @_disfavoredOverload @inlinable public func willInsert() -> UnwrittenHook { UnwrittenHook() }
+    @_disfavoredOverload @inlinable public func willInsert() -> EntityCoding.UnwrittenHook { .init() }
     /// Marks the hook as not implemented.
-    @_disfavoredOverload @inlinable public func willUpdate() -> UnwrittenHook { UnwrittenHook() }
+    @_disfavoredOverload @inlinable public func willUpdate() -> EntityCoding.UnwrittenHook { .init() }
     /// Marks the hook as not implemented.
-    @_disfavoredOverload @inlinable public func willDelete() -> UnwrittenHook { UnwrittenHook() }
+    @_disfavoredOverload @inlinable public func willDelete() -> EntityCoding.UnwrittenHook { .init() }
     /// Marks the hook as not implemented.
-    @_disfavoredOverload @inlinable public func didInsert() -> UnwrittenHook { UnwrittenHook() }
+    @_disfavoredOverload @inlinable public func didInsert() -> EntityCoding.UnwrittenHook { .init() }
     /// Marks the hook as not implemented.
-    @_disfavoredOverload @inlinable public func didUpdate() -> UnwrittenHook { UnwrittenHook() }
+    @_disfavoredOverload @inlinable public func didUpdate() -> EntityCoding.UnwrittenHook { .init() }
     /// Marks the hook as not implemented.
-    @_disfavoredOverload @inlinable public func didDelete() -> UnwrittenHook { UnwrittenHook() }
+    @_disfavoredOverload @inlinable public func didDelete() -> EntityCoding.UnwrittenHook { .init() }
     /// Marks the hook as not implemented.
-    @_disfavoredOverload @inlinable public func didSave() -> UnwrittenHook { UnwrittenHook() }
+    @_disfavoredOverload @inlinable public func didSave() -> EntityCoding.UnwrittenHook { .init() }
     /// Marks the hook as not implemented.
-    @_disfavoredOverload @inlinable public func didLoad() -> UnwrittenHook { UnwrittenHook() }
+    @_disfavoredOverload @inlinable public func didLoad() -> EntityCoding.UnwrittenHook { .init() }
 }
 
 extension EntityCoding {

@@ -56,7 +56,9 @@ class PropertyCoding<V>: @unchecked Sendable {
     func fault(storing value: V) -> String? { nil }
 }
 
-final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyPropertyCoding, @unchecked Sendable {
+final class CodecCoding<C: EntityCoding.PropertyCodec>: PropertyCoding<C.Property>, AnyPropertyCoding,
+    @unchecked Sendable
+{
     override func stored(_ value: C.Property) -> StoredValue { C.stored(value) }
     override func value(_ stored: StoredValue) -> C.Property? { C.value(stored) }
     override func storedParts(_ value: C.Property) -> [StoredValue] { C.storedParts(value) }

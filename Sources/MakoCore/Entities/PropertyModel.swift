@@ -32,7 +32,7 @@ public struct PropertyModel: @unchecked Sendable {
     let coding: (any AnyPropertyCoding)?
     private let read: (@Sendable (any Entity) -> StoredValue)?
     /// The columns of a property with several columns; otherwise empty.
-    private(set) var parts: [PropertyPart] = []
+    private(set) var parts: [EntityCoding.PropertyPart] = []
     private(set) var defaultParts: [StoredValue] = []
     /// The row numbers that an integer key can be.
     private(set) var rowNumbers = Int64.min...Int64.max
@@ -68,7 +68,7 @@ public struct PropertyModel: @unchecked Sendable {
     func values(of entity: any Entity) -> [StoredValue] { readParts?(entity) ?? [value(of: entity)] }
 
     /// Returns a property with a column.
-    public static func column<Root: Entity, C: PropertyCodec>(
+    public static func column<Root: Entity, C: EntityCoding.PropertyCodec>(
         _ name: String, _ keyPath: KeyPath<Root, C.Property>, _ codec: C.Type, column: String? = nil,
         default value: @autoclosure () -> C.Property? = nil, options: [AttributeOption] = [],
         relation: [RelationshipOption] = []

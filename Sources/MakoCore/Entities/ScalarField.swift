@@ -2,24 +2,26 @@ import Foundation
 import MakoRecords
 import Synchronization
 
-/// A number, date or Bool of an object: read without a lock, written under the object's lock.
-@frozen
-public struct ScalarField<Value: ScalarValue>: ~Copyable, Sendable {
-    @usableFromInline let bits: Atomic<UInt64>
+extension EntityCoding {
+    /// A number, date or Bool of an object: read without a lock, written under the object's lock.
+    @frozen
+    public struct ScalarField<Value: ScalarValue>: ~Copyable, Sendable {
+        @usableFromInline let bits: Atomic<UInt64>
 
-    /// Creates a field with a value.
-    @inlinable @inline(__always)
-    public init(_ value: Value) { bits = Atomic(value.scalarBits) }
+        /// Creates a field with a value.
+        @inlinable @inline(__always)
+        public init(_ value: Value) { bits = Atomic(value.scalarBits) }
 
-    /// Creates a field of zero or false, for an initialiser to set.
-    @inlinable @inline(__always)
-    public init() { bits = Atomic(0) }
+        /// Creates a field of zero or false, for an initialiser to set.
+        @inlinable @inline(__always)
+        public init() { bits = Atomic(0) }
 
-    /// The value. Reads and writes are atomic and unordered.
-    @inlinable @inline(__always)
-    public var value: Value {
-        get { Value(scalarBits: bits.load(ordering: .relaxed)) }
-        nonmutating set { bits.store(newValue.scalarBits, ordering: .relaxed) }
+        /// The value. Reads and writes are atomic and unordered.
+        @inlinable @inline(__always)
+        public var value: Value {
+            get { Value(scalarBits: bits.load(ordering: .relaxed)) }
+            nonmutating set { bits.store(newValue.scalarBits, ordering: .relaxed) }
+        }
     }
 }
 

@@ -263,7 +263,7 @@ public func != <R: Entity, V: CompositeValue>(left: KeyPath<Row<R>, Column<V?>>,
 public func == <R: Entity, T: ObjectEntity>(left: KeyPath<Row<R>, Related<T>>, right: T?) -> Condition<R> {
     if left.path().last?.reference?.property?.refersToAny == true {
         if let right, right.storedKey == nil { return Condition(.constant(false)) }
-        return ConditionBuilder.compare(left.path(), .equal, AnyReferenceCodec.stored(right))
+        return ConditionBuilder.compare(left.path(), .equal, EntityCoding.AnyReferenceCodec.stored(right))
     }
     if let right, right.storedKey == nil || !type(of: right).entityModel.hasTable(of: T.entityModel) {
         // No row, or one in a subclass's table: the column leads to neither.
@@ -275,7 +275,7 @@ public func == <R: Entity, T: ObjectEntity>(left: KeyPath<Row<R>, Related<T>>, r
 public func != <R: Entity, T: ObjectEntity>(left: KeyPath<Row<R>, Related<T>>, right: T?) -> Condition<R> {
     if left.path().last?.reference?.property?.refersToAny == true {
         if let right, right.storedKey == nil { return Condition(.constant(true)) }
-        return ConditionBuilder.compare(left.path(), .notEqual, AnyReferenceCodec.stored(right))
+        return ConditionBuilder.compare(left.path(), .notEqual, EntityCoding.AnyReferenceCodec.stored(right))
     }
     if let right, right.storedKey == nil || !type(of: right).entityModel.hasTable(of: T.entityModel) {
         return Condition(.constant(true))

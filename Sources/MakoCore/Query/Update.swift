@@ -229,7 +229,7 @@ public struct Update<T: Entity>: Sendable {
                 message: "\(T.entityModel.name).\(property.name) is to refer to a \(name) that has no row; "
                     + "save it before the update")
         }
-        return property.refersToAny ? AnyReferenceCodec.stored(object) : object.conditionValue
+        return property.refersToAny ? EntityCoding.AnyReferenceCodec.stored(object) : object.conditionValue
     }
 }
 

@@ -1,7 +1,9 @@
 import MakoRecords
 
-/// The codec of a reference to an object of any entity.
-public typealias AnyReferenceCodec = ReferenceCodec<StrongSlot<AnyAddress>>
+extension EntityCoding {
+    /// The codec of a reference to an object of any entity.
+    public typealias AnyReferenceCodec = ReferenceCodec<StrongSlot<AnyAddress>>
+}
 
 extension ObjectEntity {
     /// The table and key of the object; nil before its first save.
@@ -31,7 +33,7 @@ public func == <R: Entity>(
     left: KeyPath<Row<R>, Column<(any ObjectEntity)?>>, right: (any ObjectEntity)?
 ) -> Condition<R> {
     if let right, right.anyReference == nil { return Condition(.constant(false)) }
-    return ConditionBuilder.compare(left.path(), .equal, AnyReferenceCodec.stored(right))
+    return ConditionBuilder.compare(left.path(), .equal, EntityCoding.AnyReferenceCodec.stored(right))
 }
 
 /// Returns the condition that a reference to any entity does not lead to this object, or, for nil, leads to any.
@@ -39,7 +41,7 @@ public func != <R: Entity>(
     left: KeyPath<Row<R>, Column<(any ObjectEntity)?>>, right: (any ObjectEntity)?
 ) -> Condition<R> {
     if let right, right.anyReference == nil { return Condition(.constant(true)) }
-    return ConditionBuilder.compare(left.path(), .notEqual, AnyReferenceCodec.stored(right))
+    return ConditionBuilder.compare(left.path(), .notEqual, EntityCoding.AnyReferenceCodec.stored(right))
 }
 
 extension Update {

@@ -99,7 +99,7 @@ extension Condition {
     ) -> Condition { contains(many.path(), object) }
 
     static func contains(_ path: [PathStep], _ object: some ObjectEntity) -> Condition {
-        let reference = AnyReferenceCodec.stored(object)
+        let reference = EntityCoding.AnyReferenceCodec.stored(object)
         // No row refers to an object without a row.
         if reference.isNull { return Condition(.constant(false)) }
         return ConditionBuilder.make(path) { (expr) throws(MakoError) in

@@ -1,120 +1,127 @@
 import MakoRecords
 
-/// The objects that a reference or a collection may hold, and their keys in its column.
-///
-/// The key of an object is a `RowKey`: with ``ClassAddress`` the key of its row, else one that names the table as well. A
-/// type with static functions, so that references and collections of one class need no existential and no closure.
-public protocol ObjectAddress: Sendable {
-    /// The type of the objects.
-    associatedtype Object: Sendable
+extension EntityCoding {
+    /// The objects that a reference or a collection may hold, and their keys in its column.
+    ///
+    /// The key of an object is a `RowKey`: with ``EntityCoding/ClassAddress`` the key of its row, else one that names the
+    /// table as well. A type with static functions, so that references and collections of one class need no existential and
+    /// no closure.
+    public protocol ObjectAddress: Sendable {
+        /// The type of the objects.
+        associatedtype Object: Sendable
 
-    /// The class of the objects, whose table has their rows; nil: a key names the table.
-    static var target: (any Entity.Type)? { get }
-    /// The class whose objects, or those of its subclasses, are accepted; nil: any, or ``target``.
-    static var superclass: (any Entity.Type)? { get }
-    /// Whether a collection may hold values among the objects.
-    static var acceptsValues: Bool { get }
-    /// Returns the identity of an object.
-    static func identity(of object: Object) -> ObjectIdentifier
-    /// Returns the object without its type.
-    static func object(_ object: Object) -> any ObjectEntity
-    /// Returns an object of any type with the type of the address; nil if it has another.
-    static func member(_ object: any ObjectEntity) -> Object?
-    /// Releases the object of a reference whose owner is deinitialized. A chain of objects of any length must not recurse.
-    static func release(_ object: inout Object?)
+        /// The class of the objects, whose table has their rows; nil: a key names the table.
+        static var target: (any Entity.Type)? { get }
+        /// The class whose objects, or those of its subclasses, are accepted; nil: any, or ``target``.
+        static var superclass: (any Entity.Type)? { get }
+        /// Whether a collection may hold values among the objects.
+        static var acceptsValues: Bool { get }
+        /// Returns the identity of an object.
+        static func identity(of object: Object) -> ObjectIdentifier
+        /// Returns the object without its type.
+        static func object(_ object: Object) -> any ObjectEntity
+        /// Returns an object of any type with the type of the address; nil if it has another.
+        static func member(_ object: any ObjectEntity) -> Object?
+        /// Releases the object of a reference whose owner is deinitialized. A chain of objects of any length must not recurse.
+        static func release(_ object: inout Object?)
 
-    /// Returns the key in the column for a stored object; nil for an object that is not stored.
-    static func key(of object: Object) -> RowKey?
-    /// Returns the key in the column for the key of an object's row.
-    static func key(_ key: RowKey, of object: any ObjectEntity) -> RowKey
-    /// Returns the object for a key in the column; nil if it has no row.
-    static func object(_ key: RowKey, of owner: some ObjectEntity) throws(MakoError) -> Object?
-    /// Returns the objects for keys in a column, in their order; nil for keys without a row.
-    static func objects(
-        _ keys: [RowKey], of owner: some ObjectEntity, _ property: Int
-    ) throws(MakoError) -> [Object?]
+        /// Returns the key in the column for a stored object; nil for an object that is not stored.
+        static func key(of object: Object) -> RowKey?
+        /// Returns the key in the column for the key of an object's row.
+        static func key(_ key: RowKey, of object: any ObjectEntity) -> RowKey
+        /// Returns the object for a key in the column; nil if it has no row.
+        static func object(_ key: RowKey, of owner: some ObjectEntity) throws(MakoError) -> Object?
+        /// Returns the objects for keys in a column, in their order; nil for keys without a row.
+        static func objects(
+            _ keys: [RowKey], of owner: some ObjectEntity, _ property: Int
+        ) throws(MakoError) -> [Object?]
 
-    /// The type of a column that holds one key, that of a reference.
-    static var columnType: ColumnType { get }
-    /// Returns the value of such a column for a key.
-    static func stored(_ key: RowKey) -> StoredValue
-    /// Returns the key for the value of such a column; nil if the value is none.
-    static func key(stored: StoredValue) -> RowKey?
-    /// Reads the key from a row; nil for NULL.
-    static func readKey(_ row: EntityRow, _ position: Int) throws(MakoError) -> RowKey?
-    /// Writes the key to a row; NULL for nil.
-    static func writeKey(_ key: RowKey?, _ writer: inout RowWriter, _ position: Int)
+        /// The type of a column that holds one key, that of a reference.
+        static var columnType: ColumnType { get }
+        /// Returns the value of such a column for a key.
+        static func stored(_ key: RowKey) -> StoredValue
+        /// Returns the key for the value of such a column; nil if the value is none.
+        static func key(stored: StoredValue) -> RowKey?
+        /// Reads the key from a row; nil for NULL.
+        static func readKey(_ row: EntityRow, _ position: Int) throws(MakoError) -> RowKey?
+        /// Writes the key to a row; NULL for nil.
+        static func writeKey(_ key: RowKey?, _ writer: inout RowWriter, _ position: Int)
+    }
 }
 
 // MARK: - One class
 
-/// Objects of one class, by the keys of their rows.
-public enum ClassAddress<Object: ObjectEntity>: ObjectAddress {
-    /// The class.
-    public static var target: (any Entity.Type)? { Object.self }
-    /// Returns the identity of an object.
-    @inlinable public static func identity(of object: Object) -> ObjectIdentifier { ObjectIdentifier(object) }
-    /// Returns the object.
-    @inlinable public static func object(_ object: Object) -> any ObjectEntity { object }
-    /// Returns the object if it is of the class.
-    public static func member(_ object: any ObjectEntity) -> Object? { object as? Object }
-    /// Releases the object, if nothing else holds it.
-    public static func release(_ object: inout Object?) {
-        if isKnownUniquelyReferenced(&object) { ReleasedObjects.release(&object, leaving: nil) }
-    }
+extension EntityCoding {
+    /// Objects of one class, by the keys of their rows.
+    public enum ClassAddress<Object: ObjectEntity>: ObjectAddress {
+        /// The class.
+        public static var target: (any Entity.Type)? { Object.self }
+        /// Returns the identity of an object.
+        @inlinable public static func identity(of object: Object) -> ObjectIdentifier { ObjectIdentifier(object) }
+        /// Returns the object.
+        @inlinable public static func object(_ object: Object) -> any ObjectEntity { object }
+        /// Returns the object if it is of the class.
+        public static func member(_ object: any ObjectEntity) -> Object? { object as? Object }
+        /// Releases the object, if nothing else holds it.
+        public static func release(_ object: inout Object?) {
+            if isKnownUniquelyReferenced(&object) { ReleasedObjects.release(&object, leaving: nil) }
+        }
 
-    /// Returns the key of the object's row.
-    public static func key(of object: Object) -> RowKey? { object.storedKey }
-    /// Returns the key itself.
-    @inlinable public static func key(_ key: RowKey, of object: any ObjectEntity) -> RowKey { key }
-    /// Returns the object with the key.
-    public static func object(_ key: RowKey, of owner: some ObjectEntity) throws(MakoError) -> Object? {
-        try LazyLoad.object(Object.self, key: key, for: owner)
-    }
-    /// Returns the objects with these keys.
-    public static func objects(
-        _ keys: [RowKey], of owner: some ObjectEntity, _ property: Int
-    ) throws(MakoError) -> [Object?] {
-        try LazyLoad.objects(Object.self, keys: keys, for: owner)
-    }
+        /// Returns the key of the object's row.
+        public static func key(of object: Object) -> RowKey? { object.storedKey }
+        /// Returns the key itself.
+        @inlinable public static func key(_ key: RowKey, of object: any ObjectEntity) -> RowKey { key }
+        /// Returns the object with the key.
+        public static func object(_ key: RowKey, of owner: some ObjectEntity) throws(MakoError) -> Object? {
+            try LazyLoad.object(Object.self, key: key, for: owner)
+        }
+        /// Returns the objects with these keys.
+        public static func objects(
+            _ keys: [RowKey], of owner: some ObjectEntity, _ property: Int
+        ) throws(MakoError) -> [Object?] {
+            try LazyLoad.objects(Object.self, keys: keys, for: owner)
+        }
 
-    /// The column type: the key of another row.
-    public static var columnType: ColumnType { .reference }
-    /// Returns the row number, or the value of the key column.
-    public static func stored(_ key: RowKey) -> StoredValue { ReferenceKeys.value(of: key, Object.entityModel) }
-    /// Returns the key for a row number, or for the value of a key column.
-    public static func key(stored: StoredValue) -> RowKey? { ReferenceKeys.key(stored, of: Object.entityModel) }
-    /// Reads the key from a row; nil for NULL.
-    public static func readKey(_ row: EntityRow, _ position: Int) -> RowKey? {
-        ReferenceKeys.read(row.reader, position, of: Object.entityModel)
-    }
-    /// Writes the key to a row; NULL for nil.
-    public static func writeKey(_ key: RowKey?, _ writer: inout RowWriter, _ position: Int) {
-        ReferenceKeys.write(key, of: Object.entityModel, &writer, position)
+        /// The column type: the key of another row.
+        public static var columnType: ColumnType { .reference }
+        /// Returns the row number, or the value of the key column.
+        public static func stored(_ key: RowKey) -> StoredValue { ReferenceKeys.value(of: key, Object.entityModel) }
+        /// Returns the key for a row number, or for the value of a key column.
+        public static func key(stored: StoredValue) -> RowKey? { ReferenceKeys.key(stored, of: Object.entityModel) }
+        /// Reads the key from a row; nil for NULL.
+        public static func readKey(_ row: EntityRow, _ position: Int) -> RowKey? {
+            ReferenceKeys.read(row.reader, position, of: Object.entityModel)
+        }
+        /// Writes the key to a row; NULL for nil.
+        public static func writeKey(_ key: RowKey?, _ writer: inout RowWriter, _ position: Int) {
+            ReferenceKeys.write(key, of: Object.entityModel, &writer, position)
+        }
     }
 }
 
 // MARK: - Several classes
 
-/// Objects of any class, by the table and the key of their rows.
-public enum AnyAddress: ObjectAddress {
-    /// The type of the objects.
-    public typealias Object = any ObjectEntity
+extension EntityCoding {
+    /// Objects of any class, by the table and the key of their rows.
+    public enum AnyAddress: ObjectAddress {
+        /// The type of the objects.
+        public typealias Object = any ObjectEntity
+    }
+
+    /// Objects of a class and its subclasses, by the table and the key of their rows.
+    public enum SubclassAddress<Object: ObjectEntity>: ObjectAddress {
+        /// The class.
+        public static var superclass: (any Entity.Type)? { Object.self }
+        /// Returns the identity of an object.
+        public static func identity(of object: Object) -> ObjectIdentifier { ObjectIdentifier(object) }
+        /// Returns the object.
+        public static func object(_ object: Object) -> any ObjectEntity { object }
+        /// Returns the object if it is of the class or a subclass.
+        public static func member(_ object: any ObjectEntity) -> Object? { object as? Object }
+    }
 }
 
-/// Objects of a class and its subclasses, by the table and the key of their rows.
-public enum SubclassAddress<Object: ObjectEntity>: ObjectAddress {
-    /// The class.
-    public static var superclass: (any Entity.Type)? { Object.self }
-    /// Returns the identity of an object.
-    public static func identity(of object: Object) -> ObjectIdentifier { ObjectIdentifier(object) }
-    /// Returns the object.
-    public static func object(_ object: Object) -> any ObjectEntity { object }
-    /// Returns the object if it is of the class or a subclass.
-    public static func member(_ object: any ObjectEntity) -> Object? { object as? Object }
-}
-
-extension ObjectAddress where Object == any ObjectEntity {
+extension EntityCoding.ObjectAddress where Object == any ObjectEntity {
     /// Returns the identity of an object.
     public static func identity(of object: any ObjectEntity) -> ObjectIdentifier { ObjectIdentifier(object) }
     /// Returns the object.
@@ -124,7 +131,7 @@ extension ObjectAddress where Object == any ObjectEntity {
 }
 
 // An address names the table unless its type says otherwise. The key is then an element (`AnyReference.element`).
-extension ObjectAddress {
+extension EntityCoding.ObjectAddress {
     /// Nil: a key names the table.
     public static var target: (any Entity.Type)? { nil }
     /// Nil: objects of any class are accepted, or those of ``target``.

@@ -94,52 +94,54 @@ extension ObjectOrValue: CustomStringConvertible {
 
 // MARK: - The column
 
-/// An object or a value: the only element that may hold no object.
-public enum ObjectOrValueForm: ElementForm {
-    /// Visits the object, if it is one.
-    public static func forEach(_ value: ObjectOrValue, _ body: (any ObjectEntity) -> Void) {
-        if case .object(let object) = value { body(object) }
-    }
-    /// Updates the object in place, if it is one.
-    public static func update(
-        _ value: inout ObjectOrValue, _ body: (inout any ObjectEntity) throws(MakoError) -> Void
-    ) throws(MakoError) {
-        guard case .object(var object) = value else { return }
-        try body(&object)
-        value = .object(object)
-    }
-    /// Returns the key of the object, nil if the closure returns none; for a value the key that encodes it.
-    public static func tree(_ value: ObjectOrValue, _ key: (any ObjectEntity) -> RowKey?) -> KeyTree? {
-        switch value {
-        case .object(let object): key(object).map { .key($0) }
-        case .value(let value): .key(RowKey(elementOf: value))
+extension EntityCoding {
+    /// An object or a value: the only element that may hold no object.
+    public enum ObjectOrValueForm: ElementForm {
+        /// Visits the object, if it is one.
+        public static func forEach(_ value: ObjectOrValue, _ body: (any ObjectEntity) -> Void) {
+            if case .object(let object) = value { body(object) }
+        }
+        /// Updates the object in place, if it is one.
+        public static func update(
+            _ value: inout ObjectOrValue, _ body: (inout any ObjectEntity) throws(MakoError) -> Void
+        ) throws(MakoError) {
+            guard case .object(var object) = value else { return }
+            try body(&object)
+            value = .object(object)
+        }
+        /// Returns the key of the object, nil if the closure returns none; for a value the key that encodes it.
+        public static func tree(_ value: ObjectOrValue, _ key: (any ObjectEntity) -> RowKey?) -> KeyTree? {
+            switch value {
+            case .object(let object): key(object).map { .key($0) }
+            case .value(let value): .key(RowKey(elementOf: value))
+            }
+        }
+        /// Returns the value that a key encodes, or the object for it; throws for a list.
+        public static func value(
+            _ tree: KeyTree, _ object: (RowKey) -> (any ObjectEntity)?
+        ) throws(OtherForm) -> ObjectOrValue? {
+            guard case .key(let key) = tree else { throw OtherForm() }
+            if let value = key.elementValue { return .value(value) }
+            return object(key).map { .object($0) }
         }
     }
-    /// Returns the value that a key encodes, or the object for it; throws for a list.
-    public static func value(
-        _ tree: KeyTree, _ object: (RowKey) -> (any ObjectEntity)?
-    ) throws(OtherForm) -> ObjectOrValue? {
-        guard case .key(let key) = tree else { throw OtherForm() }
-        if let value = key.elementValue { return .value(value) }
-        return object(key).map { .object($0) }
-    }
-}
 
-/// Objects of any class among values, by the table and the key of their rows.
-public enum ObjectOrValueAddress: ObjectAddress {
-    /// The type of the objects.
-    public typealias Object = any ObjectEntity
+    /// Objects of any class among values, by the table and the key of their rows.
+    public enum ObjectOrValueAddress: ObjectAddress {
+        /// The type of the objects.
+        public typealias Object = any ObjectEntity
 
-    /// True: the elements may be values.
-    public static var acceptsValues: Bool { true }
-    /// Returns the objects with these tables and keys; nil for values, which have no row.
-    public static func objects(
-        _ keys: [RowKey], of owner: some ObjectEntity, _ property: Int
-    ) throws(MakoError) -> [(any ObjectEntity)?] {
-        let places = keys.indices.filter { keys[$0].elementValue == nil }
-        let loaded = try AnyAddress.objects(places.map { keys[$0] }, of: owner, property)
-        var objects: [(any ObjectEntity)?] = Array(repeating: nil, count: keys.count)
-        for (place, object) in zip(places, loaded) { objects[place] = object }
-        return objects
+        /// True: the elements may be values.
+        public static var acceptsValues: Bool { true }
+        /// Returns the objects with these tables and keys; nil for values, which have no row.
+        public static func objects(
+            _ keys: [RowKey], of owner: some ObjectEntity, _ property: Int
+        ) throws(MakoError) -> [(any ObjectEntity)?] {
+            let places = keys.indices.filter { keys[$0].elementValue == nil }
+            let loaded = try AnyAddress.objects(places.map { keys[$0] }, of: owner, property)
+            var objects: [(any ObjectEntity)?] = Array(repeating: nil, count: keys.count)
+            for (place, object) in zip(places, loaded) { objects[place] = object }
+            return objects
+        }
     }
 }

@@ -2,39 +2,42 @@
     import MakoRecords
     public import OrderedCollections
 
-    /// An ordered set of objects: their keys in the order of the set, each once.
-    ///
-    /// Available with the package trait `OrderedCollections`.
-    public enum OrderedSetForm<Element: ElementForm>: CollectionForm where Element.Value: Hashable {
-        /// The empty set.
-        public static var empty: OrderedSet<Element.Value> { [] }
+    extension EntityCoding {
+        /// An ordered set of objects: their keys in the order of the set, each once.
+        ///
+        /// Available with the package trait `OrderedCollections`.
+        public enum OrderedSetForm<Element: ElementForm>: CollectionForm where Element.Value: Hashable {
+            /// The empty set.
+            public static var empty: OrderedSet<Element.Value> { [] }
 
-        /// Visits the objects of the members, in order.
-        public static func forEach(_ value: OrderedSet<Element.Value>, _ body: (Element.Target) -> Void) {
-            for element in value { Element.forEach(element, body) }
-        }
-        /// Updates the members in order; members that become equal are merged.
-        public static func update(
-            _ value: inout OrderedSet<Element.Value>, _ body: (inout Element.Target) throws(MakoError) -> Void
-        ) throws(MakoError) {
-            var elements = value.elements
-            try ArrayForm<Element>.update(&elements, body)
-            value = OrderedSet(elements)
-        }
-        /// Returns the list of the members in order. Two objects of one row are one member, at the first position.
-        public static func tree(_ value: OrderedSet<Element.Value>, _ key: (Element.Target) -> RowKey?) -> KeyTree? {
-            var seen: Set<[UInt8]> = []
-            return .list(value.compactMap { Element.tree($0, key) }.filter { seen.insert($0.encoded).inserted })
-        }
-        /// Returns the set for a list, without the members that have no object.
-        public static func value(
-            _ tree: KeyTree, _ object: (RowKey) -> Element.Target?
-        ) throws(OtherForm) -> OrderedSet<Element.Value>? {
-            try ArrayForm<Element>.value(tree, object).map { OrderedSet($0) }
-        }
-        /// Returns the ordered set of single objects.
-        public static func value(of objects: [Element.Target]) -> OrderedSet<Element.Value>? {
-            Element.elements(objects).map { OrderedSet($0) }
+            /// Visits the objects of the members, in order.
+            public static func forEach(_ value: OrderedSet<Element.Value>, _ body: (Element.Target) -> Void) {
+                for element in value { Element.forEach(element, body) }
+            }
+            /// Updates the members in order; members that become equal are merged.
+            public static func update(
+                _ value: inout OrderedSet<Element.Value>, _ body: (inout Element.Target) throws(MakoError) -> Void
+            ) throws(MakoError) {
+                var elements = value.elements
+                try ArrayForm<Element>.update(&elements, body)
+                value = OrderedSet(elements)
+            }
+            /// Returns the list of the members in order. Two objects of one row are one member, at the first position.
+            public static func tree(_ value: OrderedSet<Element.Value>, _ key: (Element.Target) -> RowKey?) -> KeyTree?
+            {
+                var seen: Set<[UInt8]> = []
+                return .list(value.compactMap { Element.tree($0, key) }.filter { seen.insert($0.encoded).inserted })
+            }
+            /// Returns the set for a list, without the members that have no object.
+            public static func value(
+                _ tree: KeyTree, _ object: (RowKey) -> Element.Target?
+            ) throws(OtherForm) -> OrderedSet<Element.Value>? {
+                try ArrayForm<Element>.value(tree, object).map { OrderedSet($0) }
+            }
+            /// Returns the ordered set of single objects.
+            public static func value(of objects: [Element.Target]) -> OrderedSet<Element.Value>? {
+                Element.elements(objects).map { OrderedSet($0) }
+            }
         }
     }
 

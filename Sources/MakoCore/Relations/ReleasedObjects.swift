@@ -51,28 +51,30 @@ final class ReleasedObjects {
     private static func end(_ value: consuming any Sendable) {}
 }
 
-/// The slot field of a class with a `deinit` of its own, which a macro cannot extend: the field releases its objects
-/// when its owner is deinitialized.
-public struct SlotField<Slot: PropertySlot>: ~Copyable, Sendable {
-    private var held: HeldSlot<Slot>
+extension EntityCoding {
+    /// The slot field of a class with a `deinit` of its own, which a macro cannot extend: the field releases its objects
+    /// when its owner is deinitialized.
+    public struct SlotField<Slot: EntityCoding.PropertySlot>: ~Copyable, Sendable {
+        private var held: HeldSlot<Slot>
 
-    /// Creates a field with a slot.
-    public init(_ slot: Slot) { held = HeldSlot(slot: slot) }
+        /// Creates a field with a slot.
+        public init(_ slot: Slot) { held = HeldSlot(slot: slot) }
 
-    /// The slot.
-    public var slot: Slot {
-        get { held.slot }
-        _modify { yield &held.slot }
-    }
+        /// The slot.
+        public var slot: Slot {
+            get { held.slot }
+            _modify { yield &held.slot }
+        }
 
-    deinit {
-        // Moved out, so that no other reference holds the objects.
-        var slot = held.take()
-        slot.letGo()
+        deinit {
+            // Moved out, so that no other reference holds the objects.
+            var slot = held.take()
+            slot.letGo()
+        }
     }
 }
 
-private struct HeldSlot<Slot: PropertySlot>: ~Copyable, Sendable {
+private struct HeldSlot<Slot: EntityCoding.PropertySlot>: ~Copyable, Sendable {
     var slot: Slot
 
     @inline(never)

@@ -53,32 +53,34 @@ extension ToOne: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(key) }
 }
 
-/// The codec of handles, which are stored as the key of the other row.
-public enum ToOneCodec<Target: ObjectEntity>: PropertyCodec {
-    /// The type of the property: a handle of an object.
-    public typealias Property = ToOne<Target>
-    /// The column type: the key of another row.
-    public static var columnType: ColumnType { .reference }
-    /// True: the column of an empty handle is NULL.
-    public static var isOptional: Bool { true }
-    /// The class of the referenced objects.
-    public static var target: (any Entity.Type)? { Target.self }
+extension EntityCoding {
+    /// The codec of handles, which are stored as the key of the other row.
+    public enum ToOneCodec<Target: ObjectEntity>: PropertyCodec {
+        /// The type of the property: a handle of an object.
+        public typealias Property = ToOne<Target>
+        /// The column type: the key of another row.
+        public static var columnType: ColumnType { .reference }
+        /// True: the column of an empty handle is NULL.
+        public static var isOptional: Bool { true }
+        /// The class of the referenced objects.
+        public static var target: (any Entity.Type)? { Target.self }
 
-    /// Returns the key of the handle; NULL for an empty one.
-    public static func stored(_ value: ToOne<Target>) -> StoredValue {
-        ReferenceKeys.value(of: value.key, Target.entityModel)
-    }
-    /// Returns the handle for a stored key; nil if the value is no key.
-    public static func value(_ stored: StoredValue) -> ToOne<Target>? {
-        if stored.isNull { return ToOne() }
-        return ReferenceKeys.key(stored, of: Target.entityModel).map { ToOne(key: $0, database: 0) }
-    }
-    /// Reads the handle, without its object, from a row.
-    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> ToOne<Target> {
-        ToOne(key: ReferenceKeys.read(row.reader, position, of: Target.entityModel), database: row.database)
-    }
-    /// Writes the key of the handle to a row.
-    public static func write(_ value: ToOne<Target>, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        ReferenceKeys.write(value.key, of: Target.entityModel, &writer, position)
+        /// Returns the key of the handle; NULL for an empty one.
+        public static func stored(_ value: ToOne<Target>) -> StoredValue {
+            ReferenceKeys.value(of: value.key, Target.entityModel)
+        }
+        /// Returns the handle for a stored key; nil if the value is no key.
+        public static func value(_ stored: StoredValue) -> ToOne<Target>? {
+            if stored.isNull { return ToOne() }
+            return ReferenceKeys.key(stored, of: Target.entityModel).map { ToOne(key: $0, database: 0) }
+        }
+        /// Reads the handle, without its object, from a row.
+        public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> ToOne<Target> {
+            ToOne(key: ReferenceKeys.read(row.reader, position, of: Target.entityModel), database: row.database)
+        }
+        /// Writes the key of the handle to a row.
+        public static func write(_ value: ToOne<Target>, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+            ReferenceKeys.write(value.key, of: Target.entityModel, &writer, position)
+        }
     }
 }

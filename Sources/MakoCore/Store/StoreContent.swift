@@ -29,7 +29,7 @@ struct StoreContent: Sendable {
     ///
     /// - Throws: `MakoError.unstorableValue` for a value that could not be read again.
     init<T: StorableValue>(_ value: T, for key: String, in store: String) throws(MakoError) {
-        if let reason = StorableCodec<T>.fault(storing: value) {
+        if let reason = EntityCoding.StorableCodec<T>.fault(storing: value) {
             throw .unstorableValue(entity: store, key: nil, property: StoreContent.quoted(key), reason: reason)
         }
         self.init(type: StoreContent.name(of: T.self), stored: value.stored)
@@ -113,7 +113,7 @@ struct StoreContent: Sendable {
 
     private func decoded<D: Codable & Sendable, T>(_ decodable: D.Type, as type: T.Type) -> T? {
         guard form == .json || form == .null else { return nil }
-        return JSONCodec<D>.value(.text(text ?? "null")).flatMap { Same(value: $0).value(as: type) }
+        return EntityCoding.JSONCodec<D>.value(.text(text ?? "null")).flatMap { Same(value: $0).value(as: type) }
     }
 
     /// A value whose type has two static names. Casting the value itself would unwrap optionals.

@@ -4,7 +4,7 @@ final class UndoLog {
         /// The object's metadata before it was saved or removed.
         case notes(any ObjectEntity, ObjectMetadata)
         /// A property, which another thread may write before the rollback.
-        case property(any ObjectEntity, WriteMark, () -> Void)
+        case property(any ObjectEntity, EntityCoding.WriteMark, () -> Void)
         /// Anything else of an object.
         case step(any ObjectEntity, () -> Void)
         /// A reference that was loaded. Its owner is not retained: without one, nothing is to be restored.
@@ -25,7 +25,7 @@ final class UndoLog {
 
     func record(_ object: any ObjectEntity, _ restore: @escaping () -> Void) { entries.append(.step(object, restore)) }
 
-    func recordLoad<T: ObjectEntity>(of object: T, _ mark: WriteMark, _ restore: @escaping (T) -> Void) {
+    func recordLoad<T: ObjectEntity>(of object: T, _ mark: EntityCoding.WriteMark, _ restore: @escaping (T) -> Void) {
         entries.append(
             .load { [weak object] in
                 guard let object else { return }
@@ -40,7 +40,7 @@ final class UndoLog {
     }
 
     /// Records how a property gets its value before a write.
-    func record(_ object: any ObjectEntity, _ mark: WriteMark, _ restore: @escaping () -> Void) {
+    func record(_ object: any ObjectEntity, _ mark: EntityCoding.WriteMark, _ restore: @escaping () -> Void) {
         entries.append(.property(object, mark, restore))
     }
 
@@ -219,35 +219,37 @@ final class ArrayNotes {
     }
 }
 
-/// What a property write must do besides storing the value.
-@frozen
-public struct WriteMark: Sendable {
-    @usableFromInline let property: Int32
-    /// 0: nothing; 1: undo, the property was clean; 2: undo, it was dirty. With 4: no further, because another thread
-    /// wrote the value that is restored.
-    @usableFromInline let kind: UInt8
+extension EntityCoding {
+    /// What a property write must do besides storing the value.
+    @frozen
+    public struct WriteMark: Sendable {
+        @usableFromInline let property: Int32
+        /// 0: nothing; 1: undo, the property was clean; 2: undo, it was dirty. With 4: no further, because another thread
+        /// wrote the value that is restored.
+        @usableFromInline let kind: UInt8
 
-    @usableFromInline
-    init(property: Int, kind: UInt8) {
-        self.property = Int32(truncatingIfNeeded: property)
-        self.kind = kind
-    }
+        @usableFromInline
+        init(property: Int, kind: UInt8) {
+            self.property = Int32(truncatingIfNeeded: property)
+            self.kind = kind
+        }
 
-    /// Nothing is to be done.
-    public static let none = WriteMark(property: 0, kind: 0)
+        /// Nothing is to be done.
+        public static let none = WriteMark(property: 0, kind: 0)
 
-    /// Whether the write must be recorded for a rollback.
-    @inlinable public var needsUndo: Bool { kind != 0 }
+        /// Whether the write must be recorded for a rollback.
+        @inlinable public var needsUndo: Bool { kind != 0 }
 
-    /// Restores the property, unless another thread wrote it meanwhile.
-    fileprivate func undo(in object: any ObjectEntity, _ restore: () -> Void) {
-        let lock = ObjectLock(object)
-        lock.lock()
-        defer { lock.unlock() }
-        guard !object._$state.isOverwritten(Int(property)) else { return }
-        restore()
-        if kind & 1 != 0 { object._$state.dirty.remove(Int(property)) }
-        if kind & 4 != 0 { object._$state.noteOverwritten(Int(property)) }
+        /// Restores the property, unless another thread wrote it meanwhile.
+        fileprivate func undo(in object: any ObjectEntity, _ restore: () -> Void) {
+            let lock = ObjectLock(object)
+            lock.lock()
+            defer { lock.unlock() }
+            guard !object._$state.isOverwritten(Int(property)) else { return }
+            restore()
+            if kind & 1 != 0 { object._$state.dirty.remove(Int(property)) }
+            if kind & 4 != 0 { object._$state.noteOverwritten(Int(property)) }
+        }
     }
 }
 

@@ -50,7 +50,7 @@ extension CompositeValue {
 
 /// One part of a ``CompositeValue``: its name and its key path.
 public struct ValuePart<Root>: Sendable {
-    private(set) var part: PropertyPart
+    private(set) var part: EntityCoding.PropertyPart
     let stored: @Sendable (Root) -> StoredValue
     let write: @Sendable (Root, inout RowWriter, Int) -> Void
 
@@ -62,7 +62,7 @@ public struct ValuePart<Root>: Sendable {
     public init<V: StorableValue>(_ name: String, _ keyPath: KeyPath<Root, V>) {
         // Key paths are immutable, but not `Sendable`.
         nonisolated(unsafe) let path = keyPath
-        part = PropertyPart(
+        part = EntityCoding.PropertyPart(
             name: name, columnType: V.columnType, isOptional: V.isOptionalColumn, keyPath: keyPath,
             isDecimal: V.self == Decimal.self || V.self == Decimal?.self)
         stored = { $0[keyPath: path].stored }
@@ -77,19 +77,21 @@ public struct ValuePart<Root>: Sendable {
     }
 }
 
-/// A part without its type.
-public struct PropertyPart: @unchecked Sendable {
-    // Unchecked: key paths are immutable, but `AnyKeyPath` is not `Sendable`.
+extension EntityCoding {
+    /// A part without its type.
+    public struct PropertyPart: @unchecked Sendable {
+        // Unchecked: key paths are immutable, but `AnyKeyPath` is not `Sendable`.
 
-    /// The name of the part.
-    public let name: String
-    /// The type of the part's column.
-    public let columnType: ColumnType
-    /// Whether the part's column may be NULL.
-    public let isOptional: Bool
-    let keyPath: AnyKeyPath
-    let isDecimal: Bool
-    var alias: AnyKeyPath?
+        /// The name of the part.
+        public let name: String
+        /// The type of the part's column.
+        public let columnType: ColumnType
+        /// Whether the part's column may be NULL.
+        public let isOptional: Bool
+        let keyPath: AnyKeyPath
+        let isDecimal: Bool
+        var alias: AnyKeyPath?
+    }
 }
 
 /// The parts from which a value is created; see ``CompositeValue/init(parts:)``. Valid inside that call only.
@@ -158,63 +160,66 @@ extension StandardComposite {
     static var isPlain: Bool { true }
 }
 
-/// The codec of values that fill several columns.
-public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
-    /// The column type of the first part.
-    public static var columnType: ColumnType { parts.first?.columnType ?? .blob }
-    /// The columns of the parts.
-    public static var parts: [PropertyPart] { Property.valueParts.map(\.part) }
+extension EntityCoding {
+    /// The codec of values that fill several columns.
+    public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
+        /// The column type of the first part.
+        public static var columnType: ColumnType { parts.first?.columnType ?? .blob }
+        /// The columns of the parts.
+        public static var parts: [PropertyPart] { Property.valueParts.map(\.part) }
 
-    /// NULL: a single column holds no composite value.
-    public static func stored(_ value: Property) -> StoredValue { .null }
-    /// Nil: a single column holds no composite value.
-    public static func value(_ stored: StoredValue) -> Property? { nil }
+        /// NULL: a single column holds no composite value.
+        public static func stored(_ value: Property) -> StoredValue { .null }
+        /// Nil: a single column holds no composite value.
+        public static func value(_ stored: StoredValue) -> Property? { nil }
 
-    /// Returns the contents of the columns of the parts.
-    public static func storedParts(_ value: Property) -> [StoredValue] { value.storedParts }
+        /// Returns the contents of the columns of the parts.
+        public static func storedParts(_ value: Property) -> [StoredValue] { value.storedParts }
 
-    /// Returns the value of its parts; nil if they form none.
-    public static func joined(_ parts: [StoredValue]) -> Property? {
-        do throws(MakoError) { return try Property(parts: ValueParts(parts)) } catch { return nil }
-    }
+        /// Returns the value of its parts; nil if they form none.
+        public static func joined(_ parts: [StoredValue]) -> Property? {
+            do throws(MakoError) { return try Property(parts: ValueParts(parts)) } catch { return nil }
+        }
 
-    /// Reads the property from the fields of its parts.
-    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
-        do throws(MakoError) { return try Property(parts: ValueParts(row.reader, position)) } catch {
-            // A mismatch is that of a part's type; another error of a value's own code is more specific.
-            if case .invalidArgument(let reason) = error {
-                throw EntityCoding.unreadable(row, position, reason)
+        /// Reads the property from the fields of its parts.
+        public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
+            do throws(MakoError) { return try Property(parts: ValueParts(row.reader, position)) } catch {
+                // A mismatch is that of a part's type; another error of a value's own code is more specific.
+                if case .invalidArgument(let reason) = error {
+                    throw EntityCoding.unreadable(row, position, reason)
+                }
+                let layout = row.reader.layout
+                let values = parts.indices.map { row.reader.value(layout.position(ofPart: $0, at: position)).brief }
+                throw EntityCoding.unreadable(
+                    row, position, "(\(values.joined(separator: ", "))) is no \(Property.self)")
             }
-            let layout = row.reader.layout
-            let values = parts.indices.map { row.reader.value(layout.position(ofPart: $0, at: position)).brief }
-            throw EntityCoding.unreadable(
-                row, position, "(\(values.joined(separator: ", "))) is no \(Property.self)")
         }
-    }
 
-    /// Writes the parts to their fields.
-    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        writer.writeLater { writer in
-            if (Property.self as? any StandardComposite.Type)?.isPlain != true, let reason = fault(storing: value) {
-                throw EntityCoding.unstorable(writer, position, reason)
+        /// Writes the parts to their fields.
+        public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+            writer.writeLater { writer in
+                if (Property.self as? any StandardComposite.Type)?.isPlain != true, let reason = fault(storing: value) {
+                    throw EntityCoding.unstorable(writer, position, reason)
+                }
+                value.write(to: &writer, position)
             }
-            value.write(to: &writer, position)
         }
-    }
 
-    /// Returns the reason why the value could not be read again, because its type's conversions are not inverse; nil if
-    /// it can be stored.
-    public static func fault(storing value: Property) -> String? {
-        let stored = value.storedParts
-        do throws(MakoError) { _ = try Property(parts: ValueParts(stored)) } catch {
-            if case .invalidArgument(let reason) = error { return reason }
-            return "(\(stored.map(\.brief).joined(separator: ", "))), which is stored for it, is no \(Property.self)"
+        /// Returns the reason why the value could not be read again, because its type's conversions are not inverse; nil if
+        /// it can be stored.
+        public static func fault(storing value: Property) -> String? {
+            let stored = value.storedParts
+            do throws(MakoError) { _ = try Property(parts: ValueParts(stored)) } catch {
+                if case .invalidArgument(let reason) = error { return reason }
+                return
+                    "(\(stored.map(\.brief).joined(separator: ", "))), which is stored for it, is no \(Property.self)"
+            }
+            return nil
         }
-        return nil
-    }
 
-    /// Writes NULL to the fields of all parts.
-    public static func writeNull(_ writer: inout RowWriter, _ position: Int) {
-        writer.setNullParts(position)
+        /// Writes NULL to the fields of all parts.
+        public static func writeNull(_ writer: inout RowWriter, _ position: Int) {
+            writer.setNullParts(position)
+        }
     }
 }

@@ -43,7 +43,7 @@ public struct DictionaryValues {
     /// Returns the value for a property; `nil` if the dictionary has none.
     ///
     /// - Throws: `MakoError.typeMismatch` for a value of another type.
-    public func value<C: PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property? {
+    public func value<C: EntityCoding.PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property? {
         if !C.parts.isEmpty { return try composite(name, codec) }
         guard let entry = entry(name).map(Self.plain) else { return nil }
         // Before anything else is tried, because each cast costs more than the rest.
@@ -69,7 +69,9 @@ public struct DictionaryValues {
 
     /// The value for a composite property: a value, a dictionary of its parts, or the parts beside the other
     /// properties, as `asDictionary` returns them.
-    private func composite<C: PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property? {
+    private func composite<C: EntityCoding.PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C
+        .Property?
+    {
         var parts: [String: Any] = [:]
         if let entry = entry(name) {
             guard let content = Self.unwrapped(entry) else { return try joined(name, codec, nil) }
@@ -99,7 +101,7 @@ public struct DictionaryValues {
         return try joined(name, codec, stored)
     }
 
-    private func joined<C: PropertyCodec>(
+    private func joined<C: EntityCoding.PropertyCodec>(
         _ name: String, _ codec: C.Type, _ parts: [StoredValue]?
     ) throws(MakoError) -> C.Property {
         let stored = parts ?? Array(repeating: .null, count: C.parts.count)
@@ -121,7 +123,7 @@ public struct DictionaryValues {
     /// it.
     ///
     /// - Throws: `MakoError.typeMismatch` for a value of another type.
-    public func slot<C: SlotCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Slot? {
+    public func slot<C: EntityCoding.SlotCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Slot? {
         if C.target != nil || C.refersToAny, let entry = entry(name),
             let content = Self.unwrapped(entry) as? StoredValue, let slot = C.slot(stored: content)
         {
@@ -131,7 +133,8 @@ public struct DictionaryValues {
     }
 
     /// Returns the value for a property without a default.
-    public func required<C: PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property {
+    public func required<C: EntityCoding.PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property
+    {
         if let value = try value(name, codec) { return value }
         throw .missingValue(entity: entity, property: name)
     }

@@ -1,65 +1,67 @@
 import MakoRecords
 import MakoStorage
 
-/// The codec of a property that is encrypted in its row. The column holds encrypted bytes; dictionaries, JSON and
-/// descriptions have the plain value. `nil` is stored as NULL.
-public enum EncryptedCodec<Base: PropertyCodec>: PropertyCodec where Base.Property: Sendable {
-    /// The type of the property: an optional of the base type.
-    public typealias Property = Base.Property?
+extension EntityCoding {
+    /// The codec of a property that is encrypted in its row. The column holds encrypted bytes; dictionaries, JSON and
+    /// descriptions have the plain value. `nil` is stored as NULL.
+    public enum EncryptedCodec<Base: PropertyCodec>: PropertyCodec where Base.Property: Sendable {
+        /// The type of the property: an optional of the base type.
+        public typealias Property = Base.Property?
 
-    /// The column type: the encrypted bytes.
-    public static var columnType: ColumnType { .blob }
-    /// The column type of the decrypted value.
-    public static var sealedType: ColumnType? { Base.columnType }
-    /// True: the column of nil is NULL.
-    public static var isOptional: Bool { true }
-    /// Whether the decrypted value is JSON.
-    public static var isJSON: Bool { Base.isJSON }
-    /// Returns the plain value as the base codec stores it; NULL for nil.
-    public static func stored(_ value: Property) -> StoredValue { value.map(Base.stored) ?? .null }
+        /// The column type: the encrypted bytes.
+        public static var columnType: ColumnType { .blob }
+        /// The column type of the decrypted value.
+        public static var sealedType: ColumnType? { Base.columnType }
+        /// True: the column of nil is NULL.
+        public static var isOptional: Bool { true }
+        /// Whether the decrypted value is JSON.
+        public static var isJSON: Bool { Base.isJSON }
+        /// Returns the plain value as the base codec stores it; NULL for nil.
+        public static func stored(_ value: Property) -> StoredValue { value.map(Base.stored) ?? .null }
 
-    /// Returns nil for NULL, else the value of the base codec for a plain value.
-    public static func value(_ stored: StoredValue) -> Property? {
-        if stored.isNull { return .some(.none) }
-        return Base.value(stored).map { .some($0) }
-    }
-
-    /// Returns the reason why the base codec cannot store the value; nil if it can.
-    public static func fault(storing value: Property) -> String? { value.flatMap { Base.fault(storing: $0) } }
-
-    /// Decrypts the property from a row.
-    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
-        if row.reader.isNull(position) { return nil }
-        let stored = try records { () throws(RecordError) in
-            try row.reader.value(
-                position,
-                opening: { () throws(PropertyKeyProblem) in
-                    try Database.valueCipher(ofNumber: row.database)
-                })
+        /// Returns nil for NULL, else the value of the base codec for a plain value.
+        public static func value(_ stored: StoredValue) -> Property? {
+            if stored.isNull { return .some(.none) }
+            return Base.value(stored).map { .some($0) }
         }
-        if let value = Base.value(stored) { return value }
-        // The value itself must not appear in a message.
-        throw EntityCoding.unreadable(row, position, "the encrypted \(stored.typeName) is no \(Base.Property.self)")
-    }
 
-    /// Encrypts the property to a row; nil as NULL.
-    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        guard let value else { return writer.setNull(position) }
-        writer.writeLater { try seal(value, &$0, position) }
-    }
+        /// Returns the reason why the base codec cannot store the value; nil if it can.
+        public static func fault(storing value: Property) -> String? { value.flatMap { Base.fault(storing: $0) } }
 
-    private static func seal(
-        _ value: Base.Property, _ writer: inout RowWriter, _ position: Int
-    ) throws(MakoError) {
-        if let reason = Base.fault(storing: value) { throw EntityCoding.unstorable(writer, position, reason) }
-        let stored = Base.stored(value)
-        let database = writer.database
-        try records { () throws(RecordError) in
-            try writer.set(
-                position, stored,
-                sealing: { () throws(PropertyKeyProblem) in
-                    try Database.valueCipher(ofNumber: database)
-                })
+        /// Decrypts the property from a row.
+        public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
+            if row.reader.isNull(position) { return nil }
+            let stored = try records { () throws(RecordError) in
+                try row.reader.value(
+                    position,
+                    opening: { () throws(PropertyKeyProblem) in
+                        try Database.valueCipher(ofNumber: row.database)
+                    })
+            }
+            if let value = Base.value(stored) { return value }
+            // The value itself must not appear in a message.
+            throw EntityCoding.unreadable(row, position, "the encrypted \(stored.typeName) is no \(Base.Property.self)")
+        }
+
+        /// Encrypts the property to a row; nil as NULL.
+        public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+            guard let value else { return writer.setNull(position) }
+            writer.writeLater { try seal(value, &$0, position) }
+        }
+
+        private static func seal(
+            _ value: Base.Property, _ writer: inout RowWriter, _ position: Int
+        ) throws(MakoError) {
+            if let reason = Base.fault(storing: value) { throw EntityCoding.unstorable(writer, position, reason) }
+            let stored = Base.stored(value)
+            let database = writer.database
+            try records { () throws(RecordError) in
+                try writer.set(
+                    position, stored,
+                    sealing: { () throws(PropertyKeyProblem) in
+                        try Database.valueCipher(ofNumber: database)
+                    })
+            }
         }
     }
 }

@@ -166,19 +166,21 @@ extension EntityCoding {
     }
 }
 
-/// The codec of types that cannot be stored as values.
-public enum RefusedCodec<Property: Sendable>: ValueSlotCodec {
-    /// The column type, which is never used.
-    public static var columnType: ColumnType { .blob }
-    /// NULL: the type cannot be stored.
-    public static func stored(_ value: Property) -> StoredValue { .null }
-    /// Nil: the type cannot be stored.
-    public static func value(_ stored: StoredValue) -> Property? { nil }
-    /// Throws `MakoError.unsupported`.
-    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property { throw refusal }
-    /// Throws `MakoError.unsupported`.
-    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        throw refusal
+extension EntityCoding {
+    /// The codec of types that cannot be stored as values.
+    public enum RefusedCodec<Property: Sendable>: ValueSlotCodec {
+        /// The column type, which is never used.
+        public static var columnType: ColumnType { .blob }
+        /// NULL: the type cannot be stored.
+        public static func stored(_ value: Property) -> StoredValue { .null }
+        /// Nil: the type cannot be stored.
+        public static func value(_ stored: StoredValue) -> Property? { nil }
+        /// Throws `MakoError.unsupported`.
+        public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property { throw refusal }
+        /// Throws `MakoError.unsupported`.
+        public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+            throw refusal
+        }
+        private static var refusal: MakoError { .unsupported("\(Property.self) as a value of a property") }
     }
-    private static var refusal: MakoError { .unsupported("\(Property.self) as a value of a property") }
 }

@@ -34,16 +34,10 @@ public enum EntityCoding {
     public typealias RowKey = MakoCore.RowKey
     /// The writer of a row.
     public typealias RowWriter = MakoCore.RowWriter
-    /// The field of a number.
-    public typealias ScalarField = MakoCore.ScalarField
-    /// The field of a slot.
-    public typealias SlotField = MakoCore.SlotField
     /// The content of a column.
     public typealias StoredValue = MakoCore.StoredValue
     /// The metadata of a struct.
     public typealias ValueState = MakoCore.ValueState
-    /// The mark of a write.
-    public typealias WriteMark = MakoCore.WriteMark
 
     // Overload resolution sees the type behind a property's spelling, which a macro cannot.
 

@@ -1,30 +1,32 @@
 import Foundation
 import MakoRecords
 
-/// A value that an object may leave in its row until the first access, because reading it cannot fail.
-public protocol LazyValue: StorableValue {
-    /// Reads the field at a position.
-    static func field(_ row: RowReader, _ position: Int) -> Self
+extension EntityCoding {
+    /// A value that an object may leave in its row until the first access, because reading it cannot fail.
+    public protocol LazyValue: StorableValue {
+        /// Reads the field at a position.
+        static func field(_ row: RowReader, _ position: Int) -> Self
+    }
 }
 
-extension String: LazyValue {
+extension String: EntityCoding.LazyValue {
     /// Reads the field at a position.
     @inlinable
     public static func field(_ row: RowReader, _ position: Int) -> String { row.text(position) }
 }
 
-extension Data: LazyValue {
+extension Data: EntityCoding.LazyValue {
     /// Reads the field at a position.
     public static func field(_ row: RowReader, _ position: Int) -> Data { row.withText(position) { Data($0) } }
 }
 
-extension Array: LazyValue where Element == UInt8 {
+extension Array: EntityCoding.LazyValue where Element == UInt8 {
     /// Reads the field at a position.
     @inlinable
     public static func field(_ row: RowReader, _ position: Int) -> [UInt8] { row.blob(position) }
 }
 
-extension Optional: LazyValue where Wrapped: LazyValue {
+extension Optional: EntityCoding.LazyValue where Wrapped: EntityCoding.LazyValue {
     /// Reads the field at a position.
     @inlinable
     public static func field(_ row: RowReader, _ position: Int) -> Wrapped? {

@@ -14,11 +14,8 @@ enum OwnNames {
     enum PropertyModel {}
     enum RowKey {}
     enum RowWriter {}
-    enum ScalarField {}
-    enum SlotField {}
     enum StoredValue {}
     enum ValueState {}
-    enum WriteMark {}
 
     @Entity class Depot {
         #Index<Depot>([\.name])

@@ -16,7 +16,7 @@ extension ObjectEntity {
     }
 
     fileprivate func followed<T: ObjectEntity>(
-        _ path: ReferenceWritableKeyPath<Self, ReferenceSlot<T>>, _ property: Int
+        _ path: ReferenceWritableKeyPath<Self, EntityCoding.ReferenceSlot<T>>, _ property: Int
     ) -> T? {
         let slot = held(path)
         if slot.isSettled { return slot.value }
@@ -86,8 +86,8 @@ final class Member: ObjectEntity, @unchecked Sendable {
     private var _name: String
     private var _age: Int
     private var _number: Int?
-    private var _club: ReferenceSlot<Club>
-    private var _mentor: ReferenceSlot<Member>
+    private var _club: EntityCoding.ReferenceSlot<Club>
+    private var _mentor: EntityCoding.ReferenceSlot<Member>
     var name: String {
         get { held(\._name) }
         set { hold(\._name, newValue, 0) }
