@@ -90,6 +90,8 @@ private struct Property: Sendable {
     let name: String
     /// Gives an object one of the values; answers whether it must be refused.
     let set: @Sendable (inout SplitMix, Storable.Holder) -> Bool
+    /// Each gives an object a value that must be refused.
+    let refusals: [@Sendable (Storable.Holder) -> Void]
     let isSame: @Sendable (Storable.Holder, Storable.Holder) -> Bool
 
     init<V: Sendable>(
@@ -102,6 +104,7 @@ private struct Property: Sendable {
             holder[keyPath: keyPath] = place < values.count ? values[place] : refused[place - values.count]
             return place >= values.count
         }
+        refusals = refused.map { value in { $0[keyPath: keyPath] = value } }
         self.isSame = { isSame($0[keyPath: keyPath], $1[keyPath: keyPath]) }
     }
 
@@ -261,6 +264,22 @@ private struct Property: Sendable {
                 }
             }
         }
+    }
+
+    /// The random values seldom are one of these.
+    @Test func eachValueThatCannotBeReadAgainIsRefused() throws {
+        let db = try Database.inMemory(entities: [Storable.Holder.self])
+        var count = 0
+        for property in Property.all {
+            for refuse in property.refusals {
+                let holder = Storable.Holder()
+                refuse(holder)
+                #expect(try !saved(holder, [property.name], db), "\(property.name)")
+                count += 1
+            }
+        }
+        #expect(count >= 7)
+        #expect(try db.query(Storable.Holder.self).count() == 0)
     }
 
     @Test func structsHoldListsOfSuchValues() throws {

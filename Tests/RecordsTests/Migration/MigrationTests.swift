@@ -202,6 +202,10 @@ import Testing
         #expect(try fixture.values("P", .rowID(1)) == [.text("changed"), .text("new")])
         #expect(try fixture.table("P").schema.column(named: "age")?.ordinal == 2)
         try fixture.expectSound()
+        // A column that was retired before goes too, from a table that is as declared.
+        #expect(try fixture.migrate(narrow).steps.contains(.retireColumn("age")))
+        #expect(try fixture.migrate(narrow, dropsRetired: true).steps.contains(.removeColumn("age")))
+        try fixture.expectSound()
     }
 
     @Test func typesAreConvertedWhereEveryValueFits() throws {
