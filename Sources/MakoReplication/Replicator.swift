@@ -36,7 +36,7 @@ public final class Replicator: @unchecked Sendable {
         /// What is kept at least; nil to delete nothing.
         public var retention: Retention?
         /// The time since some moment, which goes on while the machine sleeps.
-        var uptime: @Sendable () -> Duration = Replicator.uptime
+        package var uptime: @Sendable () -> Duration = Replicator.uptime
         /// Milliseconds since 1970.
         public var now: @Sendable () -> UInt64 = Replicator.milliseconds
         let retentionClock = SharedRetentionClock()

@@ -1,9 +1,8 @@
+import MakoReplication
 import MakoStorage
 import MakoTestSupport
 import ReplicationTestSupport
 import Testing
-
-@testable import MakoReplication
 
 /// Branches of an encrypted database whose key changes. A restore point opens with the key that its last backup was made with: frames have
 /// no key of their own.
@@ -39,9 +38,9 @@ import Testing
         }
     }
 
-    private func kinds(_ ledger: Ledger) -> [SequenceKind?] {
+    private func kinds(_ ledger: Ledger) -> [ObjectHeader.Kind?] {
         ledger.objects.objects.filter { $0.key.contains("/seq/") }.sorted { $0.key < $1.key }
-            .map { SequenceHeader(Array($0.value.prefix(SequenceHeader.bytes)))?.kind }
+            .map { ObjectHeader($0.value)?.kind }
     }
 
     private func change(_ ledger: Ledger, to key: Encryption) throws {

@@ -1,9 +1,8 @@
+import MakoReplication
 import MakoStorage
 import MakoTestSupport
 import ReplicationTestSupport
 import Testing
-
-@testable import MakoReplication
 
 /// Promotion of a follower, with and without the writer before it.
 @Suite struct PromotionTests {
@@ -138,10 +137,12 @@ import Testing
         for (commit, state) in states { #expect(try ledger.restored(commit) == state, "commit \(commit)") }
     }
 
-    private func kinds(_ ledger: Ledger) throws -> [SequenceHeader] {
-        try ledger.objects.names.filter { $0.contains("/seq/") }.map { name in
+    private func sequence(_ ledger: Ledger) -> [String] { ledger.objects.names.filter { $0.contains("/seq/") } }
+
+    private func kinds(_ ledger: Ledger) throws -> [ObjectHeader] {
+        try sequence(ledger).map { name in
             let bytes = try #require(ledger.objects.objects[name])
-            return try #require(SequenceHeader(Array(bytes.prefix(SequenceHeader.bytes))))
+            return try #require(ObjectHeader(bytes))
         }
     }
 
@@ -252,11 +253,12 @@ import Testing
         let follower = try Follower(ledger.objects, at: FollowerBench.path, options: options)
         // The second step finds nothing, and the next ones do not look behind a missing object.
         for _ in 0..<2 { try follower.follow() }
+        let taken = sequence(ledger).count
         for _ in 0..<3 {
             try ledger.commit(.small)
             try old.ship()
         }
-        try ledger.objects.delete(follower.reader.name(follower.state.number + 1))
+        try ledger.objects.delete(sequence(ledger)[taken])
         #expect(throws: ReplicationError.self) { try follower.promote(options: options.store) }
         // The writer is not fenced.
         try ledger.commit(.small)

@@ -5,7 +5,7 @@ public struct RecoveryReport: Sendable, Hashable, Codable {
     /// The number of commits replayed from the log.
     public internal(set) var replayedCommits = 0
 
-    init(findings: [String]) { self.findings = findings }
+    package init(findings: [String]) { self.findings = findings }
 }
 
 extension Store {

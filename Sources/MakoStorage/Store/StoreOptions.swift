@@ -125,7 +125,7 @@ public struct StoreOptions: Sendable {
     /// Whether an empty file becomes a database.
     var createsInEmptyFile = true
     /// The unit of memory that is given back to the system, in bytes: the system page, or larger in a test.
-    var memoryUnitBytes = SystemMemory.pageBytes
+    package var memoryUnitBytes = SystemMemory.pageBytes
 
     /// The number of rows above which a scan may be parallel; fewer in tests.
     package var parallelRows = 200_000

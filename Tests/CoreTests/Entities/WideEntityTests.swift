@@ -1,10 +1,9 @@
 import Foundation
+import MakoCore
 import MakoStorage
 import MakoTestSupport
 import Observation
 import Testing
-
-@testable import MakoCore
 
 /// Entities with up to 1,024 properties, beside plain arrays of their values.
 @Suite struct WideEntityTests {
@@ -219,11 +218,6 @@ import Testing
         try db.refresh(object)
         // Some are observed twice by now.
         #expect(notified.withLock { Set($0) } == [3, 63, 66, 1023])
-        watch()
-        object._$notifyObservers(PropertySet(1023))
-        object._$notifyObservers(PropertySet(63))
-        object._$notifyObservers(.none)
-        #expect(notified.withLock { $0 } == [1023, 63])
     }
 
     @Test func theHistoryNamesTheProperties() throws {

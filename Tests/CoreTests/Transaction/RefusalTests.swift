@@ -1,9 +1,8 @@
 import MakoCore
 import MakoStorage
 import MakoTestSupport
+import RandomRuns
 import Testing
-
-@testable import RandomRuns
 
 /// Calls that fail or are rolled back must leave nothing behind.
 @Suite struct RefusalTests {

@@ -7,7 +7,7 @@
     import Testing
 
     import MakoPostgres
-    @testable import RandomRuns
+    import RandomRuns
 
     extension MirrorTests {
         /// Queries that run on a real server, and in the database: the answers must be the same. One after the other with

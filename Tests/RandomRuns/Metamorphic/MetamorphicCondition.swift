@@ -2,8 +2,8 @@ import MakoRecords
 import MakoTestSupport
 
 /// A random condition over one table, as text and, where all of it can be built by code, as a tree.
-struct MetamorphicCondition {
-    let text: String
+package struct MetamorphicCondition {
+    package let text: String
     /// Nil: a part of it is text alone.
     let tree: Condition?
 
@@ -24,23 +24,23 @@ struct MetamorphicCondition {
 }
 
 /// Draws conditions, and keeps the values that their texts name as parameters.
-struct MetamorphicDraw {
+package struct MetamorphicDraw {
     private struct Operand {
         let text: String
         let tree: Expr?
     }
 
     let world: MetamorphicWorld
-    var random: SplitMix
-    private(set) var named: [String: Value] = [:]
+    package var random: SplitMix
+    package private(set) var named: [String: Value] = [:]
 
-    init(_ world: MetamorphicWorld, _ random: SplitMix) {
+    package init(_ world: MetamorphicWorld, _ random: SplitMix) {
         self.world = world
         self.random = random
     }
 
     /// - Parameter isJoined: whether columns are named behind their table.
-    mutating func condition(_ table: String, isJoined: Bool = false, depth: Int = 2) -> MetamorphicCondition {
+    package mutating func condition(_ table: String, isJoined: Bool = false, depth: Int = 2) -> MetamorphicCondition {
         if depth > 0, random.chance(55) {
             let parts = (0..<(2 + random.below(2))).map { _ in
                 condition(table, isJoined: isJoined, depth: depth - 1)
@@ -63,7 +63,7 @@ struct MetamorphicDraw {
     }
 
     /// One column of each of two tables that may be compared.
-    mutating func link() -> String {
+    package mutating func link() -> String {
         let pairs = (world.columns["T"] ?? []).flatMap { first in
             (world.columns["U"] ?? []).filter { $0.type == first.type }.map { (first.name, $0.name) }
         }
@@ -72,7 +72,7 @@ struct MetamorphicDraw {
         return "T.\(pair.0) \(random.pick(["=", "=", "<", "!="])) U.\(pair.1)"
     }
 
-    mutating func column(_ table: String) -> MetamorphicWorld.Column { random.pick(world.columns[table] ?? []) }
+    package mutating func column(_ table: String) -> MetamorphicWorld.Column { random.pick(world.columns[table] ?? []) }
 
     // MARK: Parts
 

@@ -4,29 +4,29 @@ import MakoTestSupport
 
 /// Two tables of random columns and rows, once without indexes and once with some: each query must have the same result
 /// on both.
-struct MetamorphicWorld {
-    struct Column {
-        let name: String
-        let type: ColumnType
-        let isNoCase: Bool
+package struct MetamorphicWorld {
+    package struct Column {
+        package let name: String
+        package let type: ColumnType
+        package let isNoCase: Bool
     }
 
-    struct Side {
-        let store: Store
-        let catalogue: Catalogue
-        let view: Snapshot
+    package struct Side {
+        package let store: Store
+        package let catalogue: Catalogue
+        package let view: Snapshot
     }
 
     /// `T` refers to rows of `U` by its column `r`.
-    static let names = ["T", "U"]
+    package static let names = ["T", "U"]
 
     let columns: [String: [Column]]
-    let plain: Side
+    package let plain: Side
     let indexed: Side
     private let accepts: @Sendable (Value) -> Bool
 
     /// - Parameter accepts: whether a value may be in a row or a condition.
-    init(_ random: inout SplitMix, accepts: @escaping @Sendable (Value) -> Bool = { _ in true }) throws {
+    package init(_ random: inout SplitMix, accepts: @escaping @Sendable (Value) -> Bool = { _ in true }) throws {
         self.accepts = accepts
         var schemas: [EntitySchema] = []
         var columns: [String: [Column]] = [:]

@@ -29,10 +29,10 @@ extension ObjectEntity {
 }
 
 /// Its members go with it.
-final class Club: ObjectEntity, @unchecked Sendable {
-    var _$state = ObjectState()
+package final class Club: ObjectEntity, @unchecked Sendable {
+    package var _$state = ObjectState()
 
-    static let entityModel = EntityModel(
+    package static let entityModel = EntityModel(
         Club.self, table: "Club", id: \Club.id,
         properties: [
             .column("name", \Club.name, EntityCoding.codec(String.self), default: "", options: [.unique]),
@@ -40,35 +40,35 @@ final class Club: ObjectEntity, @unchecked Sendable {
         ])
 
     private var _name: String
-    var name: String {
+    package var name: String {
         get { held(\._name) }
         set { hold(\._name, newValue, 0) }
     }
-    var members: ToMany<Member> { ToMany(owner: self, inverse: \Member.club) }
-    var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
+    package var members: ToMany<Member> { ToMany(owner: self, inverse: \Member.club) }
+    package var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
 
-    convenience init() { self.init(name: "") }
-    init(name: String) { _name = name }
+    package convenience init() { self.init(name: "") }
+    package init(name: String) { _name = name }
 
-    init(row: EntityRow) throws(MakoError) {
+    package init(row: EntityRow) throws(MakoError) {
         _$state = row.state
         _name = try EntityCoding.codec(String.self).read(row, 0)
     }
 
-    func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {
+    package func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {
         if properties & 1 != 0 { try EntityCoding.codec(String.self).write(_name, &writer, 0) }
     }
 
-    func adoptValues(of object: AnyObject) {
+    package func adoptValues(of object: AnyObject) {
         if let other = object as? Club { _name = other._name }
     }
 }
 
 /// It belongs to a club, follows another member, and cannot go while it has badges.
-final class Member: ObjectEntity, @unchecked Sendable {
-    var _$state = ObjectState()
+package final class Member: ObjectEntity, @unchecked Sendable {
+    package var _$state = ObjectState()
 
-    static let entityModel = EntityModel(
+    package static let entityModel = EntityModel(
         Member.self, table: "Member", id: \Member.id,
         properties: [
             .column("name", \Member.name, EntityCoding.codec(String.self), default: "", options: [.indexed]),
@@ -88,31 +88,31 @@ final class Member: ObjectEntity, @unchecked Sendable {
     private var _number: Int?
     private var _club: EntityCoding.ReferenceSlot<Club>
     private var _mentor: EntityCoding.ReferenceSlot<Member>
-    var name: String {
+    package var name: String {
         get { held(\._name) }
         set { hold(\._name, newValue, 0) }
     }
-    var age: Int {
+    package var age: Int {
         get { held(\._age) }
         set { hold(\._age, newValue, 1) }
     }
-    var number: Int? {
+    package var number: Int? {
         get { held(\._number) }
         set { hold(\._number, newValue, 2) }
     }
-    var club: Club? {
+    package var club: Club? {
         get { followed(\._club, 3) }
         set { hold(\._club, EntityCoding.codec(Club?.self).slot(newValue), 3) }
     }
-    var mentor: Member? {
+    package var mentor: Member? {
         get { followed(\._mentor, 4) }
         set { hold(\._mentor, EntityCoding.codec(Member?.self).slot(newValue), 4) }
     }
-    var badges: ToMany<Badge> { ToMany(owner: self, inverse: \Badge.holder) }
-    var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
+    package var badges: ToMany<Badge> { ToMany(owner: self, inverse: \Badge.holder) }
+    package var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
 
-    convenience init() { self.init(name: "", age: 0, number: nil) }
-    init(name: String, age: Int, number: Int?) {
+    package convenience init() { self.init(name: "", age: 0, number: nil) }
+    package init(name: String, age: Int, number: Int?) {
         _name = name
         _age = age
         _number = number
@@ -120,7 +120,7 @@ final class Member: ObjectEntity, @unchecked Sendable {
         _mentor = EntityCoding.codec(Member?.self).emptySlot
     }
 
-    init(row: EntityRow) throws(MakoError) {
+    package init(row: EntityRow) throws(MakoError) {
         _$state = row.state
         _name = try EntityCoding.codec(String.self).read(row, 0)
         _age = try EntityCoding.codec(Int.self).read(row, 1)
@@ -129,7 +129,7 @@ final class Member: ObjectEntity, @unchecked Sendable {
         _mentor = try EntityCoding.codec(Member?.self).readSlot(row, 4)
     }
 
-    func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {
+    package func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {
         if properties & 1 != 0 { try EntityCoding.codec(String.self).write(_name, &writer, 0) }
         if properties & 2 != 0 { try EntityCoding.codec(Int.self).write(_age, &writer, 1) }
         if properties & 4 != 0 { try EntityCoding.codec(Int?.self).write(_number, &writer, 2) }
@@ -137,7 +137,7 @@ final class Member: ObjectEntity, @unchecked Sendable {
         if properties & 16 != 0 { try EntityCoding.codec(Member?.self).writeSlot(_mentor, &writer, 4) }
     }
 
-    func adoptValues(of object: AnyObject) {
+    package func adoptValues(of object: AnyObject) {
         guard let other = object as? Member else { return }
         _name = other._name
         _age = other._age
@@ -146,22 +146,22 @@ final class Member: ObjectEntity, @unchecked Sendable {
         _mentor = other._mentor
     }
 
-    func visitReferences(_ visit: (Int, any ObjectEntity) -> Void) {
+    package func visitReferences(_ visit: (Int, any ObjectEntity) -> Void) {
         if let object = _club.loadedObject { visit(3, object) }
         if let object = _mentor.loadedObject { visit(4, object) }
     }
 
-    func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {
+    package func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {
         if property == 3 { _club.resolve(object, key: key) }
         if property == 4 { _mentor.resolve(object, key: key) }
     }
 }
 
 /// Its key is a property.
-final class Badge: ObjectEntity, @unchecked Sendable {
-    var _$state = ObjectState()
+package final class Badge: ObjectEntity, @unchecked Sendable {
+    package var _$state = ObjectState()
 
-    static let entityModel = EntityModel(
+    package static let entityModel = EntityModel(
         Badge.self, table: "Badge", id: \Badge.id,
         properties: [
             .column("code", \Badge.code, EntityCoding.codec(String.self), default: ""),
@@ -172,53 +172,53 @@ final class Badge: ObjectEntity, @unchecked Sendable {
     private var _code: String
     private var _note: String
     private var _holder = EntityCoding.codec(Member?.self).emptySlot
-    var code: String {
+    package var code: String {
         get { held(\._code) }
         set { hold(\._code, newValue, 0) }
     }
-    var note: String {
+    package var note: String {
         get { held(\._note) }
         set { hold(\._note, newValue, 1) }
     }
-    var holder: Member? {
+    package var holder: Member? {
         get { followed(\._holder, 2) }
         set { hold(\._holder, EntityCoding.codec(Member?.self).slot(newValue), 2) }
     }
-    var id: String { code }
+    package var id: String { code }
 
-    convenience init() { self.init(code: "", note: "") }
-    init(code: String, note: String) {
+    package convenience init() { self.init(code: "", note: "") }
+    package init(code: String, note: String) {
         _code = code
         _note = note
     }
 
-    init(row: EntityRow) throws(MakoError) {
+    package init(row: EntityRow) throws(MakoError) {
         _$state = row.state
         _code = try EntityCoding.codec(String.self).read(row, 0)
         _note = try EntityCoding.codec(String.self).read(row, 1)
         _holder = try EntityCoding.codec(Member?.self).readSlot(row, 2)
     }
 
-    func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {
+    package func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {
         if properties & 1 != 0 { try EntityCoding.codec(String.self).write(_code, &writer, 0) }
         if properties & 2 != 0 { try EntityCoding.codec(String.self).write(_note, &writer, 1) }
         if properties & 4 != 0 { try EntityCoding.codec(Member?.self).writeSlot(_holder, &writer, 2) }
     }
 
-    func adoptValues(of object: AnyObject) {
+    package func adoptValues(of object: AnyObject) {
         guard let other = object as? Badge else { return }
         _code = other._code
         _note = other._note
         _holder = other._holder
     }
 
-    func keyValues() -> [StoredValue] { [.text(_code)] }
+    package func keyValues() -> [StoredValue] { [.text(_code)] }
 
-    func visitReferences(_ visit: (Int, any ObjectEntity) -> Void) {
+    package func visitReferences(_ visit: (Int, any ObjectEntity) -> Void) {
         if let object = _holder.loadedObject { visit(2, object) }
     }
 
-    func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {
+    package func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {
         if property == 2 { _holder.resolve(object, key: key) }
     }
 }

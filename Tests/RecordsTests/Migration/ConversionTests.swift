@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// The conversion of values when a column's type changes.
 @Suite struct ConversionTests {
@@ -28,10 +27,9 @@ import Testing
         (.double(5), .date, .date(5)), (.uuid(1, 2), .integer, nil), (.date(1), .uuid, nil),
     ])
     func valuesBecomeWhatTheyMean(value: Value, type: ColumnType, converted: Value?) throws {
-        #expect(RowConversion.convert(value, to: ColumnSchema("c", type, target: "T")) == converted)
-        // The same through a migration: the value is there under the new type, or nothing changes.
+        // The value is there under the new type, or nothing changes.
         let old = Self.type(of: value)
-        guard old != type else { return }
+        try #require(old != type)
         var fixture = try Fixture(
             EntitySchema(name: "T", columns: [ColumnSchema("c", old, isOptional: true, target: "T")]))
         try fixture.insertAll("T", [[value], [.null]])

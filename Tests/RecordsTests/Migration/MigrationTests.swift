@@ -61,6 +61,21 @@ import Testing
         }
     }
 
+    /// An older program takes no INSERT for one that begins with the id.
+    @Test func hiddenIDsHaveAFormatOfTheirOwn() throws {
+        var column = ColumnSchema("a", .integer)
+        column.ordinal = 0
+        var schema = EntitySchema(name: "T", columns: [column])
+        func record() -> TableRecord {
+            TableRecord(id: 1, schema: schema, columns: schema.columns, indexes: [], nextIndexID: 1)
+        }
+        #expect(record().encoded()[0] == 1)
+        schema.hidesID = true
+        let bytes = record().encoded()
+        #expect(bytes[0] == 3)
+        #expect(try TableRecord(name: "T", bytes: bytes).schema.hidesID)
+    }
+
     /// A row's header counts its columns in two bytes, those that were given up included.
     @Test func aRecordOfMoreColumnsThanARowCanHaveIsDamaged() throws {
         var record = try #require(try StoredCatalogue.records(in: fixture().store.snapshot()).first)

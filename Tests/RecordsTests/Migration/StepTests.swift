@@ -1,9 +1,8 @@
 import Foundation
+import MakoRecords
 import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoRecords
 
 /// Steps by hand on tables without types.
 @Suite struct StepTests {
@@ -43,12 +42,12 @@ import Testing
     /// As in `docs/format.md`; a reader of table entries does not see it.
     @Test func theVersionIsStoredWithTheTable() throws {
         let store = try fixture().store
-        let names = try StoredCatalogue.entries(in: store.snapshot()).map(\.name)
+        let tables = try Catalogue.load(view: store.snapshot()).tables.map(\.name)
         try migrate(store, Self.first, version: 258)
         let view = try store.snapshot()
         let tree = try #require(view.tree(named: "mako.catalogue"))
         #expect(try view.get([0, 0, 0, 0, 1], in: tree) == [2, 1, 0, 0, 0, 0, 0, 0])
-        #expect(try StoredCatalogue.entries(in: view).map(\.name) == names)
+        #expect(try Catalogue.load(view: view).tables.map(\.name) == tables)
         try store.write { tx in
             try tx.put([1, 2], for: [0, 0, 0, 0, 1], in: tree)
         }

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Queries that are refused, each with its error.
 @Suite struct QueryErrorTests {

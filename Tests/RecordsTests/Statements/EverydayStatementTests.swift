@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Common statements and functions. SQLite's results are in `Tests/SQLLogic/everyday.test`.
 @Suite struct EverydayStatementTests {
@@ -33,21 +32,6 @@ import Testing
         #expect(
             try session.rows("SELECT * FROM Named") == []
                 && session.run("INSERT INTO Named VALUES (4, 'y')").lastKey == .rowID(4))
-    }
-
-    /// An older program takes no INSERT for one that begins with the id.
-    @Test func hiddenIDsHaveAFormatOfTheirOwn() throws {
-        var column = ColumnSchema("a", .integer)
-        column.ordinal = 0
-        var schema = EntitySchema(name: "T", columns: [column])
-        func record() -> TableRecord {
-            TableRecord(id: 1, schema: schema, columns: schema.columns, indexes: [], nextIndexID: 1)
-        }
-        #expect(record().encoded()[0] == 1)
-        schema.hidesID = true
-        let bytes = record().encoded()
-        #expect(bytes[0] == 3)
-        #expect(try TableRecord(name: "T", bytes: bytes).schema.hidesID)
     }
 
     /// A type that takes the table changes nothing of what a statement made.

@@ -1,7 +1,6 @@
+import MakoRecords
 import MakoStorage
 import Testing
-
-@testable import MakoRecords
 
 /// Full-text indexes beside a plain model.
 @Suite struct FullTextTests {
@@ -109,6 +108,7 @@ import Testing
         }
     }
 
+    /// From 10,000 rows on an index is loaded.
     @Test func manyRowsAreLoadedInBulk() throws {
         var text = try TextFixture()
         var bare = TextFixture.schema(keyed: false)
@@ -119,7 +119,7 @@ import Testing
         try store.write { tx in
             var changes = ChangeSet()
             var row = RowWriter()
-            for number in 0..<BulkLoading.fewestEntries + 100 {
+            for number in 0..<10_100 {
                 row.begin(table.layout)
                 row.set(0, .text(number % 1000 == 0 ? "a rare one" : "common words"))
                 row.set(1, .text("number \(number) common"))
@@ -131,8 +131,8 @@ import Testing
         #expect(try text.search("title MATCH ?", "rare").count == 11)
         #expect(try text.search("Note MATCH ?", "rare common").count == 11)
         #expect(try text.search("body MATCH ?", "\"number 7777 common\"").count == 1)
-        #expect(try text.search("Note MATCH ?", "common NOT title:rare").count == BulkLoading.fewestEntries + 89)
-        #expect(try text.search("Note MATCH ?", "common").count == BulkLoading.fewestEntries + 100)
+        #expect(try text.search("Note MATCH ?", "common NOT title:rare").count == 10_089)
+        #expect(try text.search("Note MATCH ?", "common").count == 10_100)
     }
 
     @Test func aDatabaseIsReopened() throws {

@@ -1,8 +1,7 @@
+import MakoRecords
 import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoRecords
 
 /// Errors and findings show the keys of rows as values, never as the bytes that are stored.
 @Suite struct KeysInErrorsTests {
@@ -64,7 +63,10 @@ import Testing
         let table = try fixture.table("Person")
         let key = RowKey(values: [.text("Ada"), .integer(36)])
         guard case .bytes(let bytes) = key else { return }
-        try fixture.store.write { tx in try tx.deleteAll(in: table.indexes[0].tree) }
+        try fixture.store.write { tx in
+            let index = try #require(tx.view.trees.first { $0.name.hasPrefix("mako.index.") })
+            try tx.deleteAll(in: index.tree)
+        }
         try fixture.store.read { view in
             let findings = try table.verify(in: view)
             #expect(findings.contains("Person: row ('Ada', 36) is missing in index note"))

@@ -1,8 +1,8 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
 
 @testable import MakoRecords
-@testable import MakoStorage
 
 /// Table descriptions that contradict each other or their rows: a salvage makes the rest usable, and reports its
 /// repairs.
@@ -159,7 +159,7 @@ import Testing
     @Test func rowsWithLostValuesAreNamedByTheirKeyColumns() throws {
         let long = String(repeating: "la ", count: 8000)
         let image = try Self.poems((0..<30).map { $0 % 10 == 7 ? long + "\($0)" : "short \($0)" })
-        let pages = try Base.pages(image, ofTrees: "mako.rows.", [.overflow])
+        let pages = try Base.pages(image, ofTrees: "mako.rows.", ["overflow"])
         let (report, state) = try Base.salvage(Base.destroy(pages, in: image))
         let poem = try #require(report.tables.first)
         #expect(poem.lostKeys.map(\.key) == [17, 27, 7].map(Self.key) && poem.lost == 3 && poem.missing == 0)

@@ -1,8 +1,7 @@
+import MakoRecords
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoRecords
-@testable import MakoStorage
 
 /// The check of a whole database with damaged pages and tables, and the salvage of tables that hold keys.
 @Suite struct DamagedDatabaseTests {
@@ -23,7 +22,7 @@ import Testing
     /// The page is named, and the table that cannot be read to its end; the others are looked at all the same.
     @Test func damagedPagesOfRowsAreFound() throws {
         let image = try Base.sample()
-        let pages = try Base.pages(image, ofTrees: "mako.rows.1", [.integerLeaf])
+        let pages = try Base.pages(image, ofTrees: "mako.rows.1", ["integerLeaf"])
         let report = try report(Base.destroy([pages[pages.count / 2]], in: image))
         #expect(report.findings.contains { $0.contains("page \(pages[pages.count / 2])") }, "\(report.findings)")
         #expect(report.findings.contains { $0.hasPrefix("table Person: ") }, "\(report.findings)")
@@ -33,7 +32,7 @@ import Testing
     @Test func tablesThatCannotBeReadAreAFinding() throws {
         let disk = SimulatedDisk(try Base.sample())
         let store = try Store(at: Base.path, options: Base.options(disk))
-        try store.write { tx in try tx.dropTree(try #require(tx.view.tree(named: RowIDSequence.treeName))) }
+        try store.write { tx in try tx.dropTree(try #require(tx.view.tree(named: "mako.ids"))) }
         let report = try Catalogue.verify(store)
         #expect(report.findings.count == 1 && report.tables == 0)
         #expect(report.findings.first?.hasPrefix("the tables cannot be read: ") == true)

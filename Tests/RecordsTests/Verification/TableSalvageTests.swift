@@ -1,9 +1,8 @@
+import MakoRecords
+import MakoStorage
 import MakoTestSupport
 import RandomRuns
 import Testing
-
-@testable import MakoRecords
-@testable import MakoStorage
 
 /// A salvaged database has tables whose indexes agree with their rows, and the report names what is lost.
 @Suite struct TableSalvageTests {
@@ -91,18 +90,12 @@ import Testing
     }
 
     /// The pages of these types in trees whose names have this prefix.
-    static func pages(_ image: DiskImage, ofTrees prefix: String, _ types: [PageType]) throws -> [Int] {
-        let store = try Store(at: path, options: options(SimulatedDisk(image)))
-        defer { try? store.close() }
-        let trees = try store.read { view in
-            Set(view.trees.filter { $0.name.hasPrefix(prefix) }.map(\.tree.id))
-        }
-        let file = image.files[path] ?? ByteImage()
-        return (0..<Int(file.size) / pageBytes).filter { page in
-            let header = file.bytes(at: UInt64(page * pageBytes), count: Page.bodyOffset)
-            let tree = header[24..<28].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-            return store.versions.space.isLive(UInt64(page)) && trees.contains(tree)
-                && types.contains { $0.rawValue == header[13] }
+    static func pages(_ image: DiskImage, ofTrees prefix: String, _ types: [String]) throws -> [Int] {
+        let inspection = try PageInspection(path: path, fileSystem: SimulatedDisk(image))
+        return try (0..<Int(inspection.pageCount)).filter { number in
+            let page = try inspection.page(UInt64(number))
+            guard page.use == .inUse, let tree = page.treeName, let type = page.header.typeName else { return false }
+            return tree.hasPrefix(prefix) && types.contains(type)
         }
     }
 
@@ -141,7 +134,7 @@ import Testing
 
     @Test func lostIndexesAreBuiltAnew() throws {
         let image = try Self.sample()
-        let pages = try Self.pages(image, ofTrees: "mako.index.", [.byteLeaf, .byteInner])
+        let pages = try Self.pages(image, ofTrees: "mako.index.", ["byteLeaf", "byteInner"])
         #expect(pages.count > 10)
         let (report, state) = try Self.salvage(Self.destroy(pages, in: image))
         #expect(try state == Self.state(image))
@@ -152,7 +145,7 @@ import Testing
     @Test func indexesAgreeWithTheRowsThatAreLeft() throws {
         let image = try Self.sample()
         let whole = try Self.state(image)
-        let rows = try Self.pages(image, ofTrees: "mako.rows.", [.integerLeaf, .byteLeaf, .overflow])
+        let rows = try Self.pages(image, ofTrees: "mako.rows.", ["integerLeaf", "byteLeaf", "overflow"])
         for seed in 0..<UInt64(8) {
             var random = SplitMix(seed: seed)
             let lost = (0..<4).map { _ in rows[random.below(rows.count)] }
@@ -208,7 +201,7 @@ import Testing
         let store = try Store(at: Self.path, options: Self.options(disk))
         try store.write { tx in
             let catalogue = try #require(tx.view.tree(named: Catalogue.treeName))
-            try tx.put([1, 2, 3], for: StoredCatalogue.key("City"), in: catalogue)
+            try tx.put([1, 2, 3], for: [1] + Array("City".utf8), in: catalogue)
             try tx.put([7], for: [0], in: catalogue)
         }
         try store.close()
@@ -231,7 +224,7 @@ import Testing
 
     @Test func aLostCatalogueLeavesTheRows() throws {
         let image = try Self.sample()
-        let pages = try Self.pages(image, ofTrees: Catalogue.treeName, [.byteLeaf])
+        let pages = try Self.pages(image, ofTrees: Catalogue.treeName, ["byteLeaf"])
         let (report, state) = try Self.salvage(Self.destroy(pages, in: image))
         #expect(state.tables.isEmpty)
         #expect(report.undescribed.compactMap(\.tree) == ["mako.rows.1", "mako.rows.2"])

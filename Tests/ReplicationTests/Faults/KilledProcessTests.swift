@@ -1,10 +1,9 @@
 import Foundation
+import MakoReplication
 import MakoStorage
 import MakoTestSupport
 import ReplicationTestSupport
 import Testing
-
-@testable import MakoReplication
 
 /// Real processes that ship, follow and take over, killed at random moments: one round of `make kill-replication`.
 @Suite struct KilledProcessTests {
@@ -44,7 +43,7 @@ import Testing
             try replicator.ship()
         }
         let headers = objects.objects.filter { $0.key.contains("/seq/") }.sorted { $0.key < $1.key }
-        let kinds = headers.map { SequenceHeader(Array($0.value.prefix(SequenceHeader.bytes)))?.kind }
+        let kinds = headers.map { ObjectHeader($0.value)?.kind }
         #expect(kinds == [.full, .frames, .frames, .part, .frames])
         try store.close()
     }

@@ -1,9 +1,8 @@
+import MakoReplication
 import MakoStorage
 import MakoTestSupport
 import ReplicationTestSupport
 import Testing
-
-@testable import MakoReplication
 
 /// Objects of a sequence that a later version of Mako has shipped: they are not damaged, and what they hold is not ignored.
 @Suite struct LaterFormatTests {
@@ -11,16 +10,9 @@ import Testing
     ///
     /// - Returns: the error of what needs the object.
     private func makeNewestLater(_ branch: Int, _ ledger: Ledger) throws -> ReplicationError {
-        let replica = try ledger.replica
-        let names = ReplicaNames(prefix: "", database: try replica.databases()[0])
-        let newest = UInt64(try replica.restorePoints()[branch - 1].objects)
-        let name = names.sequence(UInt64(branch), newest)
+        let name = try #require(ledger.objects.names.filter { $0.contains("00000\(branch)/seq/") }.max())
         let object = try #require(ledger.objects.objects[name])
-        let words = Words(Array(object.prefix(SequenceHeader.bytes)))
-        let rest = (3..<SequenceHeader.bytes / 8).map { words.word($0) }
-        let header = Words.encode(
-            [SequenceHeader.magic, SequenceHeader.format + 1] + rest, bytes: SequenceHeader.bytes)
-        ledger.objects.objects[name] = header + object.dropFirst(SequenceHeader.bytes)
+        ledger.objects.objects[name] = ObjectHeader.object(object, ofFormat: 2)
         return .storage(.unsupportedVersion(path: name, found: 2, supported: 1))
     }
 

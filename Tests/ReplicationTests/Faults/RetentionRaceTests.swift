@@ -1,8 +1,7 @@
+import MakoReplication
 import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoReplication
 
 /// Restores and followers that begin while retention deletes what they read, and retention by a clock that jumps.
 @Suite struct RetentionRaceTests {

@@ -1,8 +1,8 @@
 #if Replication
+    import MakoReplication
     import MakoStorage
+    import ReplicationTestSupport
     import Testing
-
-    @testable import MakoReplication
 
     /// Followers, promotion and retention on servers that speak the protocol of S3.
     @Suite(.enabled(if: !S3Server.all.isEmpty, "needs a server: make test-services"), .serialized)
@@ -11,10 +11,10 @@
             if case ReplicationError.fenced(branch: 1, _) = error { true } else { false }
         }
 
-        private func kinds(_ ledger: Ledger) throws -> [SequenceKind] {
+        private func kinds(_ ledger: Ledger) throws -> [ObjectHeader.Kind] {
             try ledger.place.list("", after: nil, limit: 1000).filter { $0.contains("/seq/") }.map { name in
-                let bytes = try ledger.place.get(name, 0..<UInt64(SequenceHeader.bytes)).bytes
-                return try #require(SequenceHeader(bytes)).kind
+                let bytes = try ledger.place.get(name, 0..<UInt64(ObjectHeader.bytes)).bytes
+                return try #require(ObjectHeader(bytes)).kind
             }
         }
 

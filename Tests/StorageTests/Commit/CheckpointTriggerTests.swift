@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// When a checkpoint begins by itself: by the length of the log, by the memory that waits to be written, and when nothing happens.
 @Suite struct CheckpointTriggerTests {
@@ -51,16 +50,19 @@ import Testing
         }
     }
 
+    /// The steps of two seconds, after which a store is idle.
+    private static let patience = 20
+
     @Test func anIdleStoreShortensWhatIsToBeReplayed() throws {
         var sample = try Sample()
         try sample.write(logBytes: 2 << 20)
         let before = sample.checkpoints
-        try sample.idle(Checkpointer.patience / 2)
+        try sample.idle(Self.patience / 2)
         #expect(sample.checkpoints == before, "more may come at once")
-        try sample.idle(Checkpointer.patience)
+        try sample.idle(Self.patience)
         #expect(sample.checkpoints == before + 1)
         // And then there is peace.
-        try sample.idle(Checkpointer.patience * 5)
+        try sample.idle(Self.patience * 5)
         #expect(sample.checkpoints == before + 1)
         try sample.store.close()
     }
@@ -70,7 +72,7 @@ import Testing
         try sample.write(logBytes: 2 << 20)
         let before = sample.checkpoints
         for _ in 0..<6 {
-            try sample.idle(Checkpointer.patience / 2)
+            try sample.idle(Self.patience / 2)
             try sample.write(logBytes: 1)
         }
         #expect(sample.checkpoints == before)
@@ -81,7 +83,7 @@ import Testing
         var sample = try Sample()
         try sample.write(logBytes: 100 << 10)
         let before = sample.checkpoints
-        try sample.idle(Checkpointer.patience * 5)
+        try sample.idle(Self.patience * 5)
         #expect(sample.checkpoints == before)
         try sample.store.close()
     }

@@ -1,8 +1,7 @@
 import Foundation
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Files that are not what they should be: a typed error or the right data, never a trap, never a wrong answer.
 @Suite struct DamageTests {
@@ -274,19 +273,16 @@ import Testing
     @Test func aFileOfAnotherVersionIsNamedSo() throws {
         let sample = try DamageTests.sample(closing: true)
         var image = sample.image
-        for copy in 0..<FileHeader.copies {
+        for copy in 0..<2 {
             var page = image.files[DamageTests.path]?.bytes(at: UInt64(copy * pageBytes), count: pageBytes) ?? []
-            page.withUnsafeMutableBytes { buffer in
-                guard let base = buffer.baseAddress else { return }
-                base.storeBytes(of: 7, toByteOffset: 48, as: UInt32.self)
-                Page.seal(base, page: UInt64(copy), seed: 0)
-            }
+            page.withUnsafeMutableBytes { $0.storeBytes(of: 7, toByteOffset: 48, as: UInt32.self) }
+            ForgedChecksums.seal(page: &page, number: copy, header: page)
             image.files[DamageTests.path]?.replace(at: UInt64(copy * pageBytes), with: page)
         }
         #expect(
             try DamageTests.open(image)
                 == .refusal(
-                    .unsupportedVersion(path: DamageTests.path, found: 7, supported: FileHeader.version)))
+                    .unsupportedVersion(path: DamageTests.path, found: 7, supported: 1)))
     }
 
     @Test func whatWasWrongAtOpeningIsReported() throws {

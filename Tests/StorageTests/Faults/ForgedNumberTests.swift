@@ -1,7 +1,11 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
 
-@testable import MakoStorage
+// The numbers of `docs/format.md`: where a page's own bytes begin, the bound of counters, and the bits of the first region's fixed pages.
+private let bodyOffset = 40
+private let largestCounter: UInt64 = 1 << 62
+private let reservedPages: UInt64 = 1 << 9 - 1
 
 /// Each number of the fixed pages and of the directory replaced, under a valid checksum: it is refused, found by
 /// `verify`, or makes no difference, neither now nor for later writes.
@@ -27,7 +31,7 @@ import Testing
         let wanted: [UInt64] = [
             0, 1, 2, number &- 1, number &+ 1, number &+ 2, number &* 2, number &+ 1 << 20, number ^ 1 << 31,
             number ^ 1 << 40,
-            1 << 61, counterLimit - 1, counterLimit, .max - 1, .max, number ^ 1 << 63, 0x0123_4567_89ab_cdef,
+            1 << 61, largestCounter - 1, largestCounter, .max - 1, .max, number ^ 1 << 63, 0x0123_4567_89ab_cdef,
         ]
         return Array(Set(wanted.map { $0 & mask })).filter { $0 != number }.sorted()
     }
@@ -96,7 +100,7 @@ import Testing
             "plain trees",
         ]
         for (index, word) in words.enumerated() {
-            let offset = Page.bodyOffset + index * 8
+            let offset = bodyOffset + index * 8
             if word == "number" {
                 // The slots are different by it.
                 for slot in [[2, 3], [4, 5]] {
@@ -126,7 +130,7 @@ import Testing
     @Test func forgedDirectoriesAreRefusedOrHarmless() throws {
         let sample = try sample()
         let directory = try sample.layout().directory
-        var offset = Page.bodyOffset
+        var offset = bodyOffset
         for (what, bytes) in [("bitmap copy", 1), ("bitmap write id", 8)] {
             _ = try expectHarmless(sample, pages: directory, at: offset, bytes: bytes, what)
             offset += bytes
@@ -144,8 +148,8 @@ import Testing
     @Test func forgedBitmapsAreRefusedOrHarmless() throws {
         let sample = try sample()
         let bitmap = try sample.layout().bitmap
-        for word in [0, 1, 2, 40, SpaceMap.wordsPerRegion - 1] {
-            _ = try expectHarmless(sample, pages: [bitmap], at: Page.bodyOffset + word * 8, bytes: 8, "word \(word)")
+        for word in [0, 1, 2, 40, 506] {
+            _ = try expectHarmless(sample, pages: [bitmap], at: bodyOffset + word * 8, bytes: 8, "word \(word)")
         }
     }
 
@@ -153,9 +157,9 @@ import Testing
     @Test func fixedPlacesAreNeverFree() throws {
         let sample = try sample()
         let forged = sample.changing([try sample.layout().bitmap]) { page in
-            let word = page.load(fromByteOffset: Page.bodyOffset, as: UInt64.self)
+            let word = page.load(fromByteOffset: bodyOffset, as: UInt64.self)
             page.storeBytes(
-                of: word & ~SpaceMap.reservedBits(region: 0), toByteOffset: Page.bodyOffset, as: UInt64.self)
+                of: word & ~reservedPages, toByteOffset: bodyOffset, as: UInt64.self)
         }
         let error = #expect(throws: StorageError.self) {
             try Store(at: SalvageSample.path, options: SalvageSample.options(SimulatedDisk(forged.image)))
@@ -166,7 +170,7 @@ import Testing
     /// The counter of trees must be above those that are there: else two would have one number.
     @Test(arguments: [0, 1, 2] as [UInt64]) func aTreeNumberIsNotGivenTwice(next: UInt64) throws {
         let forged = try sample().changing([2, 3, 4, 5]) { page in
-            page.storeBytes(of: next, toByteOffset: Page.bodyOffset + 40, as: UInt64.self)
+            page.storeBytes(of: next, toByteOffset: bodyOffset + 40, as: UInt64.self)
         }
         let error = #expect(throws: StorageError.self) {
             try Store(at: SalvageSample.path, options: SalvageSample.options(SimulatedDisk(forged.image)))
@@ -179,7 +183,7 @@ import Testing
     @Test func absurdCountersCanBeReadAndNotWritten() throws {
         let sample = try sample()
         let forged = sample.changing([2, 3, 4, 5]) { page in
-            page.storeBytes(of: counterLimit - 1, toByteOffset: Page.bodyOffset + 8, as: UInt64.self)
+            page.storeBytes(of: largestCounter - 1, toByteOffset: bodyOffset + 8, as: UInt64.self)
         }
         var options = SalvageSample.options(SimulatedDisk(forged.image))
         let error = #expect(throws: StorageError.self) { try Store(at: SalvageSample.path, options: options) }

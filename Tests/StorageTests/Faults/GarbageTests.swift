@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Files with garbage under valid checksums and tags, which no accident produces: a typed error or some result, but
 /// never a trap, a load from beyond the page or an endless loop.
@@ -160,15 +159,17 @@ import Testing
         #expect(use.refused > 0)
     }
 
+    private static let frameHeaderBytes = 56
+
     /// Mostly operations and their lengths, rarely the frame's header.
     private static func garble(_ frame: inout [UInt8], _ random: inout SplitMix) {
         for _ in 0..<1 + random.below(3) {
-            let payload = frame.count - LogFrame.headerBytes
+            let payload = frame.count - frameHeaderBytes
             if payload == 0 || random.chance(10) {
                 Forger.garble(&frame[4 + random.below(36)], &random)
             } else {
                 let place = random.chance(50) ? random.below(min(payload, 48)) : random.below(payload)
-                Forger.garble(&frame[LogFrame.headerBytes + place], &random)
+                Forger.garble(&frame[frameHeaderBytes + place], &random)
             }
         }
     }
@@ -228,11 +229,11 @@ import Testing
         // All fields of one byte, and one byte in seven of the longer ones. Derivations that take long are tried elsewhere.
         let places =
             Array(72..<80) + Array(120..<128).filter { $0 != 122 }
-            + Array(stride(from: 128, to: KeyRecord.offset + KeyRecord.bytes, by: 7))
+            + Array(stride(from: 128, to: 220, by: 7))
         for place in places {
             let byte = random.chance(50) ? UInt8(random.below(4)) : UInt8(truncatingIfNeeded: random.next())
             var damaged = file
-            for copy in 0..<FileHeader.copies {
+            for copy in 0..<2 {
                 files.forger.change(page: copy, of: &damaged) { $0[place] = byte }
             }
             var image = files.image

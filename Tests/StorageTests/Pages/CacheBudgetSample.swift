@@ -1,8 +1,7 @@
 import Foundation
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// A store with a cache of so many megabytes, and values whose right bytes are known.
 struct CacheBudgetSample {

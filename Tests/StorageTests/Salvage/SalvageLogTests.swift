@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// The salvage of the log: all of it, a part with a report, or content that only the log has.
 @Suite struct SalvageLogTests {
@@ -52,7 +51,7 @@ import Testing
     @Test func aTreeThatOnlyTheLogKnowsComesBack() throws {
         let sample = try SalvageSample(
             closing: false, "tree t int\nput t 1..20 50b\nreopen\nput t 100..140 50b\nput t 5 20b")
-        let outcome = try SalvageSample.salvage(sample.damaged(sample.pages(of: .directory, .integerLeaf)))
+        let outcome = try SalvageSample.salvage(sample.damaged(sample.directoryPages + sample.integerLeaves))
         let tree = try #require(outcome.found.trees["tree 1"])
         #expect(tree.count == 42)
         for key in UInt64(100)...140 { #expect(tree[.integer(key)] == sample.latest.trees["t"]?[.integer(key)]) }
@@ -119,7 +118,7 @@ import Testing
         switch lost {
         case .header: image.files[segments[0]]?.replace(at: 0, with: [UInt8](repeating: 0x5a, count: 64))
         case .frame:
-            image.files[segments[0]]?.replace(at: UInt64(SegmentHeader.blockBytes + 60), with: [1, 2, 3, 4, 5, 6])
+            image.files[segments[0]]?.replace(at: UInt64(4096 + 60), with: [1, 2, 3, 4, 5, 6])
         case .foreign:
             let disk = SimulatedDisk()
             var options = SalvageSample.options(disk)
@@ -162,7 +161,7 @@ import Testing
             put t 70..80 50b
             """)
         let segment = try #require(try log(of: sample).last)
-        var image = sample.damaged(sample.pages(of: .directory))
+        var image = sample.damaged(sample.directoryPages)
         let content = try #require(image.files[segment]).bytes
         let value = try #require(sample.latest.trees["u"]?[.bytes(ScriptRun.bytes(20, length: 0))])
         let place = try #require(content.firstRange(of: value)?.lowerBound)
@@ -181,7 +180,8 @@ import Testing
         )
         let segment = try #require(try log(of: sample).last)
         var bytes = try #require(sample.image.files[segment]).bytes
-        let operation: [UInt8] = [Operation.putInteger.rawValue, 1, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]
+        // The entry 5 put into tree 1.
+        let operation: [UInt8] = [1, 1, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]
         let place = try #require(bytes.firstRange(of: operation)?.lowerBound)
         bytes[place + 1] = 2
         ForgedChecksums.seal(log: &bytes)

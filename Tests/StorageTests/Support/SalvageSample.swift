@@ -111,6 +111,9 @@ struct SalvageSample {
         }
     }
 
+    var directoryPages: [Int] { pages(of: .directory) }
+    var integerLeaves: [Int] { pages(of: .integerLeaf) }
+
     // MARK: Places
 
     /// A record of the newest checkpoint, and the pages that hold it.

@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Every call on a snapshot that has ended throws why it ended, or answers what the snapshot showed: never as an empty store would.
 @Suite struct EndedSnapshotTests {
@@ -153,7 +152,7 @@ import Testing
             let limit = ContinuousClock.now.advanced(by: .seconds(120))
             repeat {
                 for _ in 0..<4 { _ = try store.step() }
-            } while !store.snapshots.expiring.isEmpty && ContinuousClock.now < limit
+            } while store.stats.openSnapshots > 0 && ContinuousClock.now < limit
         }
         if end == .closed { old.close() }
         try store.write { tx in _ = try tx.createTree(named: "later", keys: .bytes) }

@@ -1,7 +1,6 @@
+import MakoStorage
 import MakoTestSupport
 import Testing
-
-@testable import MakoStorage
 
 /// Renamed trees keep their content, and readers see the new name with the commit.
 @Suite struct RenameTests {
@@ -99,20 +98,24 @@ import Testing
         #expect(try again.snapshot().tree(named: "new") == tree)
         try again.close()
         // The log never had a new name, so that no reader need know of it.
-        #expect(again.dataFile.header.features == [])
+        #expect(try Self.features(disk) == 0)
         withExtendedLifetime(store) {}
+    }
+
+    /// What a reader of the file must know.
+    private static func features(_ disk: SimulatedDisk) throws -> UInt64 {
+        try PlainBytes(bytes: try #require(disk.contents(of: "d/store.mako"))).number(72, 8)
     }
 
     @Test func theHeaderNamesRenamingBeforeItIsLogged() throws {
         let disk = SimulatedDisk()
         let store = try Self.store(disk)
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
-        #expect(store.dataFile.header.features == [])
+        #expect(try Self.features(disk) == 0)
         let transaction = try store.beginWrite()
         try transaction.renameTree(tree, to: "u")
         for image in disk.crashImages() {
-            let file = try image.open("d/store.mako", .readOnly)
-            #expect(try DataFile.open(file).header.features == .renamedTrees)
+            #expect(try Self.features(image) == 8)
         }
         try transaction.commit()
         try store.close()
@@ -127,7 +130,7 @@ import Testing
         let outcome = try SalvageSample.salvage(sample.image)
         #expect(outcome.found == sample.latest)
         #expect(outcome.report.isComplete)
-        let damaged = try SalvageSample.salvage(sample.damaged(sample.pages(of: .directory)))
+        let damaged = try SalvageSample.salvage(sample.damaged(sample.directoryPages))
         #expect(damaged.found == sample.latest)
         #expect(damaged.report.trees.map(\.name) == ["w", "t"])
         #expect(damaged.report.trees.allSatisfy { $0.hasItsName })

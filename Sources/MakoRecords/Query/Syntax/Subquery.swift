@@ -12,7 +12,7 @@ package struct Subquery: Sendable, Hashable {
     private(set) var named: [String: Value]?
     let at: SourcePosition
 
-    init(_ statement: SelectStatement, at: SourcePosition = .none) {
+    package init(_ statement: SelectStatement, at: SourcePosition = .none) {
         self.statement = statement
         self.at = at
     }
