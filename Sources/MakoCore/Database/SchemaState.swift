@@ -8,6 +8,9 @@ final class Binding: Sendable {
     /// The fields, in the order of the model's columns.
     let layout: RowLayout
     let hasReferences: Bool
+    /// The properties whose keys must lead to rows when an object is new: not those that hold structs, which are saved
+    /// with them, nor those that are written once, which may be there already.
+    let checkedReferences: [Int]
     /// Whether some references lead to structs.
     let holdsValues: Bool
     /// Whether they are read with the row, on its snapshot: those of a struct. Those of an object are read at their
@@ -30,6 +33,10 @@ final class Binding: Sendable {
             try table.layout(of: model.columns)
         }
         hasReferences = model.columns.contains(where: \.isReference)
+        checkedReferences = model.columns.indices.filter {
+            model.columns[$0].isReference && model.columns[$0].coding?.holdsValue != true
+                && !model.writeOnceColumns.contains($0)
+        }
         holdsValues = model.columns.contains { $0.coding?.holdsValue == true }
         readsValues = holdsValues && !(model.type is any ObjectEntity.Type)
         mergesUpserts = model.mergesUpserts

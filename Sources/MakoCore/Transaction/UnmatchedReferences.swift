@@ -8,31 +8,19 @@ import MakoRecords
 struct UnmatchedReferences {
     /// The references of one type.
     private final class TypeCheck {
+        /// Retained, so that no other binding gets its identity.
         let binding: Binding
-        let catalogue: Catalogue
-        /// The positions of the properties in the order of the checked columns.
-        let properties: [Int]
         var check: ReferenceCheck
 
         init(_ binding: Binding, _ catalogue: Catalogue) {
-            let model = binding.model
-            (self.binding, self.catalogue) = (binding, catalogue)
-            // What holds structs is saved with them; what is written once may be there already.
-            properties = model.columns.indices.filter {
-                model.columns[$0].isReference && model.columns[$0].coding?.holdsValue != true
-                    && !model.writeOnceColumns.contains($0)
-            }
-            let columns = properties.map { binding.table.schema.column(named: model.columns[$0].column) }
-            check = ReferenceCheck(columns, of: binding.table, catalogue)
+            self.binding = binding
+            let (table, model) = (binding.table, binding.model)
+            let columns = binding.checkedReferences.map { table.schema.column(named: model.columns[$0].column) }
+            check = ReferenceCheck(columns, of: table, catalogue)
         }
     }
 
     private var checks: [ObjectIdentifier: TypeCheck] = [:]
-
-    /// The properties whose references may lead to no row: those without an object in memory.
-    mutating func properties(of binding: Binding, besides held: [Int], _ schema: SchemaState) -> [Int] {
-        check(of: binding, schema).properties.filter { !held.contains($0) }
-    }
 
     /// Checks the references of a row.
     ///
@@ -46,7 +34,7 @@ struct UnmatchedReferences {
         let type = check(of: binding, transaction.schema)
         let before = type.check.count
         try records { () throws(RecordError) in
-            try type.check.note(type.properties.map { values[$0] ?? .null }, transaction.view)
+            try type.check.note(binding.checkedReferences.map { values[$0] ?? .null }, transaction.view)
         }
         if let key { type.check.forget(ownKey: key, after: before) }
         return type.check.count > before
@@ -75,17 +63,19 @@ extension Transaction {
     func noteUnmatched<T: ObjectEntity>(
         of object: T, _ binding: Binding, besides held: [Int], _ graph: inout SavedGraph
     ) throws(MakoError) {
-        let properties = graph.unmatched.properties(of: binding, besides: held, schema)
+        var properties = PropertySet.none
+        for property in binding.checkedReferences where !held.contains(property) { properties.insert(property) }
         if properties.isEmpty { return }
-        var set = PropertySet.none
-        for property in properties { set.insert(property) }
-        try encodeLocking(object, set, binding)
+        try encodeLocking(object, properties, binding)
+        // Most references without an object are nil.
+        guard binding.checkedReferences.contains(where: { writer.hasValue(at: $0) }) else { return }
         var values: [Int: StoredValue] = [:]
         try records { () throws(RecordError) in
             guard let row = try writer.draft() else { return }
-            for property in properties where !row.isNull(property) { values[property] = row.value(property) }
+            for property in binding.checkedReferences where !row.isNull(property) {
+                values[property] = row.value(property)
+            }
         }
-        if values.isEmpty { return }
         let hasColumnKey = binding.model.hasColumnKey
         let key = hasColumnKey ? ObjectLock(object).locked { RowKey(values: object.keyValues()) } : object.storedKey
         try noteUnmatched(values, of: binding, key, &graph)
@@ -96,7 +86,7 @@ extension Transaction {
         of value: T, _ binding: Binding, besides held: [Int], _ graph: inout SavedGraph
     ) throws(MakoError) {
         var values: [Int: StoredValue] = [:]
-        for property in graph.unmatched.properties(of: binding, besides: held, schema) {
+        for property in binding.checkedReferences where !held.contains(property) {
             let stored = binding.model.columns[property].value(of: value)
             if !stored.isNull { values[property] = stored }
         }

@@ -209,6 +209,12 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         return ordinal < 64 ? unset >> UInt64(ordinal) & 1 == 1 : wideMarks[ordinal - 64] == 0
     }
 
+    /// Whether a column has got a value other than NULL.
+    package func hasValue(at position: Int) -> Bool {
+        guard let slot = slot(position) else { return false }
+        return !isUnset(slot) && !isNull(Int(slot.ordinal))
+    }
+
     func isNull(_ ordinal: Int) -> Bool {
         ordinal < 64 ? nulls >> UInt64(ordinal) & 1 == 1 : wideMarks[ordinal - 64] == 2
     }
