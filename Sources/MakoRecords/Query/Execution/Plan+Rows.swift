@@ -23,11 +23,26 @@ extension Plan {
         try forEachRow(layout ?? table.layout, scan, view, body)
     }
 
+    /// One copy of the scans serves all callers, see ``RowScan/forEachRow(_:expecting:_:)``.
     func forEachRow(
         _ layout: RowLayout, _ scan: RowScan, _ view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
+        try withoutActuallyEscaping(body) { body in try visitRows(layout, scan, view, for: RowConsumer(body)) }
+    }
+
+    @inline(never)
+    private func visitRows(
+        _ layout: RowLayout, _ scan: RowScan, _ view: Snapshot, for consumer: RowConsumer
+    ) throws {
+        try forEachRowSpecialised(layout, scan, view, consumer.take)
+    }
+
+    /// ``forEachRow(_:_:_:_:)`` with a copy of the scans for the closure.
+    func forEachRowSpecialised(
+        _ layout: RowLayout, _ scan: RowScan, _ view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
         if orders.isEmpty && bound.offset == 0 && bound.limit == nil {
-            try scan.forEachRow(layout, expecting: expected, body)
+            try scan.forEachRowSpecialised(layout, expecting: expected, body)
         } else if cover == nil, orders.isEmpty, bound.offset > 0, let limit = bound.limit, limit <= Plan.mostKeys,
             !hasResidual, case .index(let index, _) = access
         {
@@ -89,7 +104,7 @@ extension Plan {
         var room = bound.limit ?? .max
         defer { noteLimit(scan.measure, left, room) }
         try recorded {
-            try scan.forEachKey(expecting: expected) { key in
+            try scan.forEachKeySpecialised(expecting: expected) { key in
                 if left > 0 {
                     left -= 1
                     return true
@@ -163,7 +178,7 @@ extension Plan {
         try recorded {
             let scan = RowScan(self, view)
             scan.measure = measure
-            try scan.forEachKey(expecting: min(stop, 1 << 20)) { _ in
+            try scan.forEachKeySpecialised(expecting: min(stop, 1 << 20)) { _ in
                 count += 1
                 return count < stop
             }
@@ -219,7 +234,7 @@ extension Plan {
     private func sorter(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> Sorter {
         let sorter = Sorter(self, view)
         try recorded {
-            try scan.forEachRow(table.layout, expecting: 1 << 20) { key, row in
+            try scan.forEachRowSpecialised(table.layout, expecting: 1 << 20) { key, row in
                 try sorter.add(key, row)
                 return true
             }
@@ -252,7 +267,7 @@ extension Plan {
             let scan = RowScan(self, view)
             scan.measure = measure
             if bound.limit == nil && bound.offset == 0 {
-                try scan.forEachRow(table.layout, expecting: 1 << 20) { key, row in
+                try scan.forEachRowSpecialised(table.layout, expecting: 1 << 20) { key, row in
                     try body(key, row)
                     return true
                 }

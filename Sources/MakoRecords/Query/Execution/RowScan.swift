@@ -47,12 +47,29 @@ final class RowScan {
         return made
     }
 
+    // The compiler copies the scans of all access paths for each closure that it sees at a call of the functions named
+    // `…Specialised`: they are for those who read many rows. One copy of the scans serves all other callers.
+
     /// Calls `body` with the key of each row until it returns `false`; reads a row only to test it.
     func forEachKey(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
-        guard let measure else { return try visitKeys(expecting: expecting, body) }
-        let start = measure.beginScan()
-        defer { measure.endScan(start, isTested: hasTest) }
-        try visitKeys(expecting: expecting) { key in try measure.passing(start) { try body(key) } }
+        try withoutActuallyEscaping(body) { body in
+            guard let measure else { return try visitKeys(expecting: expecting, for: KeyConsumer(body)) }
+            let start = measure.beginScan()
+            defer { measure.endScan(start, isTested: hasTest) }
+            let consumer = KeyConsumer { key in try measure.passing(start) { try body(key) } }
+            try visitKeys(expecting: expecting, for: consumer)
+        }
+    }
+
+    /// ``forEachKey(expecting:_:)`` with a copy of the scans for the closure.
+    func forEachKeySpecialised(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
+        if measure != nil { return try forEachKey(expecting: expecting, body) }
+        try visitKeys(expecting: expecting, body)
+    }
+
+    @inline(never)
+    private func visitKeys(expecting: Int, for consumer: KeyConsumer) throws {
+        try visitKeys(expecting: expecting, consumer.take)
     }
 
     private func visitKeys(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
@@ -84,10 +101,24 @@ final class RowScan {
 
     /// Calls `body` with each row until it returns `false`.
     func forEachRow(_ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool) throws {
-        guard let measure else { return try visit(layout, expecting: expecting, body) }
-        let start = measure.beginScan()
-        defer { measure.endScan(start, isTested: hasTest) }
-        try visit(layout, expecting: expecting) { key, row in try measure.passing(start) { try body(key, row) } }
+        try withoutActuallyEscaping(body) { body in
+            guard let measure else { return try visit(layout, expecting: expecting, for: RowConsumer(body)) }
+            let start = measure.beginScan()
+            defer { measure.endScan(start, isTested: hasTest) }
+            let consumer = RowConsumer { key, row in try measure.passing(start) { try body(key, row) } }
+            try visit(layout, expecting: expecting, for: consumer)
+        }
+    }
+
+    /// ``forEachRow(_:expecting:_:)`` with a copy of the scans for the closure.
+    func forEachRowSpecialised(_ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool) throws {
+        if measure != nil { return try forEachRow(layout, expecting: expecting, body) }
+        try visit(layout, expecting: expecting, body)
+    }
+
+    @inline(never)
+    private func visit(_ layout: RowLayout, expecting: Int, for consumer: RowConsumer) throws {
+        try visit(layout, expecting: expecting, consumer.take)
     }
 
     private func visit(_ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool) throws {
@@ -381,4 +412,18 @@ final class RowScan {
         }
         return goesOn
     }
+}
+
+/// A closure that the compiler does not see through.
+final class RowConsumer {
+    let take: (RowKey, RowReader) throws -> Bool
+
+    init(_ take: @escaping (RowKey, RowReader) throws -> Bool) { self.take = take }
+}
+
+/// A closure that the compiler does not see through.
+private final class KeyConsumer {
+    let take: (RowKey) throws -> Bool
+
+    init(_ take: @escaping (RowKey) throws -> Bool) { self.take = take }
 }

@@ -131,7 +131,7 @@ extension Plan {
             let scan = RowScan(self, view)
             scan.measure = measure?.part(0)
             return try recorded {
-                try scan.forEachRow(table.layout, expecting: 1 << 20) { key, row in try body(row, key) }
+                try scan.forEachRowSpecialised(table.layout, expecting: 1 << 20) { key, row in try body(row, key) }
             }
         }
         let run = try JoinExecutor(join.plan.reading(self), view, supply, measure?.part(0), sharing: join.run)

@@ -178,9 +178,11 @@ extension SelectPlan {
             scan.measure = measure?.part(0)
             try recorded {
                 if group == nil {
-                    try plan.forEachRow(plan.table.layout, scan, view) { key, row in try body(row, key) }
+                    try plan.forEachRowSpecialised(plan.table.layout, scan, view) { key, row in try body(row, key) }
                 } else {
-                    try scan.forEachRow(plan.table.layout, expecting: 1 << 20) { key, row in try body(row, key) }
+                    try scan.forEachRowSpecialised(plan.table.layout, expecting: 1 << 20) { key, row in
+                        try body(row, key)
+                    }
                 }
             }
         case .join(let plan):
