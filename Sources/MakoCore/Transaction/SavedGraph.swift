@@ -15,6 +15,9 @@ struct SavedGraph {
         /// The undo entry of the array that is being saved, if the object is in one.
         let array: ArrayNotes?
         var references: ResolvedReferences
+        /// Whether a whole row is written: of a new object, under another key, or because the row was deleted. All
+        /// references count as set then, because the deletion of their targets has not changed this row.
+        var isWhole: Bool
     }
 
     /// Each waits for the one after it.
@@ -31,8 +34,6 @@ struct SavedGraph {
     var owners: [any ObjectEntity] = []
     /// The keys of objects that are not in memory, which must lead to rows when the outermost call ends.
     var unmatched = UnmatchedReferences()
-    /// Whether the call stores an object again whose row was deleted. It may be one of those that wait.
-    var storesAgain = false
     /// The references of one unchanged object.
     fileprivate var held: [(property: Int, object: any ObjectEntity)] = []
 
@@ -120,7 +121,8 @@ extension Transaction {
         graph.waiting.append(
             SavedGraph.Waiting(
                 object: object, before: before, binding: binding, mode: mode, hooks: hooks, array: array,
-                references: binding.hasReferences ? ResolvedReferences(of: object) : ResolvedReferences()))
+                references: binding.hasReferences ? ResolvedReferences(of: object) : ResolvedReferences(),
+                isWhole: mode == .insert || !before.flags.contains(.exists) || hasMoved(object, before, binding)))
         return nil
     }
 
@@ -145,13 +147,17 @@ extension Transaction {
         let saved = graph.waiting[place]
         let binding = current(saved.binding)
         graph.waiting[place].binding = binding
-        if binding.hasReferences,
-            saved.mode == .insert || !saved.before.flags.contains(.exists)
-                || graph.storesAgain && !object.lockedState({ $0.flags.contains(.exists) })
-        {
+        if binding.hasReferences, saved.isWhole {
             try noteUnmatched(of: object, binding, besides: saved.references.properties, &graph)
         }
         guard let isWritten = try write(object, saved, binding, saved.mode, saved.hooks, saved.array) else {
+            if !saved.isWhole, object.lockedState({ !$0.flags.contains(.exists) }) {
+                graph.waiting[place].isWhole = true
+                if !saved.hooks.isDisjoint(with: .beforeWriting) {
+                    graph.forgetReferred()
+                    try callHook(.willInsert, object, saved.hooks)
+                }
+            }
             graph.waiting[place].references = ResolvedReferences(of: object)
             return nil
         }
@@ -178,7 +184,7 @@ extension Transaction {
         // A reference to a deleted row must not store its former number.
         if state.flags.contains(.removed) { return keyOfRemoved(child, in: property, of: parent) }
         noteSaved(parent, ofOwner: child, state.extra?.members)
-        let isSet = parent.lockedState { $0.dirty.contains(property) }
+        let isSet = graph.waiting[place].isWhole || parent.lockedState { $0.dirty.contains(property) }
         if isLeftAlone(child, in: property, of: parent, binding.model) {
             let model = Swift.type(of: child).entityModel
             let key = try keyOfIgnored(child, state)
@@ -190,22 +196,11 @@ extension Transaction {
         }
         let isClean = state.flags.contains(.exists) && state.dirty.isEmpty
         if isClean && state.database == database.number, let key = state.key {
-            let model = Swift.type(of: child).entityModel
-            // An object that is not looked for here is not recorded, because a later reference to it may be set.
-            let isLookedFor = (isSet || schema.isOwned(model)) && graph.noteReferred(child)
-            let isGone = isLookedFor ? try isReleased(key, model, isSet: isSet) : false
-            if !isGone {
+            guard try isGone(child, key, isSet: isSet, &graph) else {
                 visitLater(child, &graph)
                 return key
             }
-            undo.recordState(of: child, state)
-            // The row is there again after a rollback, and has what other objects and processes store in it since.
-            undo.record(child) { child.lockedState { $0.dirty = state.dirty } }
-            child.lockedState { state in
-                state.flags.remove(.exists)
-                state.dirty = .all
-            }
-            graph.storesAgain = true
+            noteRowGone(child, state)
         }
         if state.database != 0 && state.database != database.number {
             throw .foreignObject(entity: Swift.type(of: child).entityModel.name)
@@ -217,6 +212,42 @@ extension Transaction {
         graph.waiting[place].references.isBegun = true
         _ = try begin(child, .upsert, nil, &graph)
         return nil
+    }
+
+    /// Whether a key property of a stored object was changed.
+    private func hasMoved<T: ObjectEntity>(_ object: T, _ before: ObjectState, _ binding: Binding) -> Bool {
+        guard binding.model.hasColumnKey, !before.dirty.isEmpty else { return false }
+        return ObjectLock(object).locked { RowKey(values: object.keyValues()) } != before.extra?.key
+    }
+
+    /// Whether the row of an unchanged object that another one refers to was deleted; looked for once in a call.
+    private func isGone(
+        _ object: any ObjectEntity, _ key: RowKey, isSet: Bool, _ graph: inout SavedGraph
+    ) throws(MakoError) -> Bool {
+        let model = Swift.type(of: object).entityModel
+        // An object that is not looked for here is not recorded, because a later reference to it may be set.
+        let isLookedFor = (isSet || schema.isOwned(model)) && graph.noteReferred(object)
+        return isLookedFor ? try isReleased(key, model, isSet: isSet) : false
+    }
+
+    /// Records that the row of an object to which a struct refers was deleted, so that the object is stored again.
+    func noteIfRowGone(_ object: any ObjectEntity, _ graph: inout SavedGraph) throws(MakoError) {
+        let state = object.lockedState { $0 }
+        guard state.flags.contains(.exists), state.dirty.isEmpty, state.database == database.number,
+            let key = state.key, try isGone(object, key, isSet: true, &graph)
+        else { return }
+        noteRowGone(object, state)
+    }
+
+    /// Records that the row of a stored object was deleted, so that it is stored again as a new one.
+    func noteRowGone(_ object: any ObjectEntity, _ state: ObjectState) {
+        undo.recordState(of: object, state)
+        // The row is there again after a rollback, and has what other objects and processes store in it since.
+        undo.record(object) { object.lockedState { $0.dirty = state.dirty } }
+        object.lockedState { state in
+            state.flags.remove(.exists)
+            state.dirty = .all
+        }
     }
 
     /// The key of an object whose row is written later. Without a key it is in a hook, which saves the other object.

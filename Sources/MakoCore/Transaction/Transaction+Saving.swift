@@ -131,7 +131,10 @@ extension Transaction {
             for (property, child) in held {
                 try checkTarget(of: property, child, binding.model)
                 try willWriteFurtherRows()
-                if !child.isDeletedObject { _ = try save(child, .upsert, in: nil, &graph) }
+                if !child.isDeletedObject {
+                    try noteIfRowGone(child, &graph)
+                    _ = try save(child, .upsert, in: nil, &graph)
+                }
                 value.resolveReference(
                     property, to: child, key: child.isDeletedObject ? .lastRemoved : child.storedKey ?? .noRow)
             }

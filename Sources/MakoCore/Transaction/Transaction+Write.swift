@@ -8,7 +8,8 @@ extension Transaction {
     /// - Parameters:
     ///   - waiting: the object before its references were saved, and their keys; nil: it has no references.
     /// - Returns: false when a hook removed the object meanwhile; nil when its references changed meanwhile, so that
-    ///   they must be saved first, or when structs that it holds were saved, whose keys it then has.
+    ///   they must be saved first, when its row is gone, so that they count as set, or when structs that it holds were
+    ///   saved, whose keys it then has.
     /// - Throws: `MakoError.deleted` when the object was removed before.
     func write<T: ObjectEntity>(
         _ object: T, _ waiting: SavedGraph.Waiting?, _ binding: Binding, _ mode: SaveMode, _ hooks: ObjectHooks,
@@ -19,7 +20,7 @@ extension Transaction {
         let lock = ObjectLock(object)
         let noted = waiting.map { ObjectMetadata($0.before) }
         let row: EncodedRow
-        switch try encodeRow(of: object, lock, noted, binding, mode, waiting?.references) {
+        switch try encodeRow(of: object, lock, noted, binding, mode, waiting) {
         case .removed:
             // An object with hooks is checked before they are called, and one of them may remove it.
             if waiting == nil { throw errorOfSavingDeleted(object) }
@@ -45,9 +46,13 @@ extension Transaction {
         } else {
             undo.record(object, noted ?? row.state)
         }
-        let stored: RowKey
-        do throws(MakoError) { stored = try store(row, of: object, noted, binding, mode) } catch {
+        let found: RowKey?
+        do throws(MakoError) { found = try store(row, of: object, noted, binding, mode) } catch {
             throw error.naming(binding.model, row.key)
+        }
+        guard let stored = found else {
+            if let waiting { noteRowGone(object, waiting.before) }
+            return nil
         }
         if !row.isUpdate { noteStoredAnew(stored, binding) }
         if !isPlain || noted != nil {
@@ -92,7 +97,7 @@ extension Transaction {
     /// Encodes the changes of an object into the writer, under its lock.
     private func encodeRow<T: ObjectEntity>(
         of object: T, _ lock: ObjectLock, _ noted: ObjectMetadata?, _ binding: Binding, _ mode: SaveMode,
-        _ references: ResolvedReferences?
+        _ waiting: SavedGraph.Waiting?
     ) throws(MakoError) -> Encoding {
         lock.lock()
         defer { lock.unlock() }
@@ -105,11 +110,13 @@ extension Transaction {
         if noted == nil, state.database != 0 && state.database != database.number {
             throw .foreignObject(entity: binding.model.name)
         }
-        if binding.hasReferences, let references {
-            guard references.resolve(object) else { return .outdated }
+        let exists = state.flags.contains(.exists) && mode == .upsert
+        if binding.hasReferences, let waiting {
+            // Its row was found to be gone while it waited: its references now count as set.
+            if !exists && !waiting.isWhole { return .outdated }
+            guard waiting.references.resolve(object) else { return .outdated }
             if !binding.model.weakColumns.isEmpty { noteWeakReferences(of: object, binding.model.weakColumns) }
         }
-        let exists = state.flags.contains(.exists) && mode == .upsert
         if exists && state.dirty.isEmpty {
             if noted != nil { object._$state.flags.remove(.saving) }
             return .unchanged
@@ -144,10 +151,11 @@ extension Transaction {
         return .encoded(EncodedRow(state: state, setsOwned: setsOwned, key: key, exists: exists, isMoved: isMoved))
     }
 
-    /// - Returns: the key of the stored row.
+    /// - Returns: the key of the stored row; nil if the row to be updated is gone and has references, which must be
+    ///   saved first.
     private func store<T: ObjectEntity>(
         _ row: EncodedRow, of object: T, _ noted: ObjectMetadata?, _ binding: Binding, _ mode: SaveMode
-    ) throws(MakoError) -> RowKey {
+    ) throws(MakoError) -> RowKey? {
         guard row.isUpdate, let key = row.key else {
             // The new row copies the columns that the object does not read.
             let former = row.isMoved ? (noted ?? row.state).extra?.key : nil
@@ -160,6 +168,7 @@ extension Transaction {
         let wasThere = try table(binding) { (table, tx) throws(RecordError) in
             try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
         }
+        if !wasThere, binding.hasReferences, noted != nil { return nil }
         let stored = wasThere ? key : try rewrite(object, key, binding)
         try noteReleased(owned, by: stored, binding)
         return stored

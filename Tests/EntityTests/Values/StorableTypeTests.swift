@@ -278,7 +278,7 @@ private struct Property: Sendable {
                 count += 1
             }
         }
-        #expect(count >= 7)
+        #expect(count == 6)
         #expect(try db.query(Storable.Holder.self).count() == 0)
     }
 

@@ -96,6 +96,49 @@ import Testing
         #expect(try db.verify().danglingReferences.isEmpty)
     }
 
+    /// A row that was deleted with its targets is stored again with them: its references count as set.
+    @Test func targetsOfARowThatIsStoredAgainAreStoredAgain() throws {
+        let (link, _, stays) = try link()
+        try db.query(Link.self).where(\.n < 2).delete()
+        link.n = 8
+        #expect(try db.save(link))
+        let read = try #require(try db.query(Link.self).where(\.n == 8).first())
+        #expect(read.links.map(\.n) == [1, 2, 1] && (read.thing as? Link)?.n == 1)
+        #expect(try db.query(Link.self).where(\.n == 2).first()?.isSame(as: stays) == true)
+        #expect(try db.verify().danglingReferences.isEmpty)
+    }
+
+    /// While the first object waits, one behind it finds that its row is gone, after the object between was passed.
+    @Test func whatAnObjectLedToBeforeItsRowWasFoundGoneIsStoredAgain() throws {
+        let last = Link(n: 2)
+        let middle = Link(n: 1, thing: last)
+        let first = Link(n: 0, thing: middle)
+        try db.save(first)
+        try db.query(Link.self).where(\.n < 2).delete()
+        last.thing = first
+        try db.save(first)
+        #expect(try db.query(Link.self).count() == 3)
+        #expect(try db.verify().danglingReferences.isEmpty)
+    }
+
+    /// A new row under a changed key, and an insert, write all references.
+    @Test func anotherKeyAndAnInsertStoreTargetsAgain() throws {
+        let (link, gone, _) = try link()
+        try db.query(Link.self).where(\.n < 2).delete()
+        try db.insert(link)
+        #expect(try db.query(Link.self).where(\.n == 1).count() == 1)
+        #expect(try db.verify().danglingReferences.isEmpty)
+        try db.query(Link.self).where(\.n == 1).delete()
+        let knot = Knot(mark: 5)
+        try db.save(knot)
+        var handle = KnotHandle(mark: 1)
+        handle.knot = ToOne(knot)
+        try db.query(Knot.self).delete()
+        try db.save(&handle)
+        #expect(try db.query(Knot.self).count() == 1 && gone.n == 1)
+        #expect(try db.verify().danglingReferences.isEmpty)
+    }
+
     /// A rollback brings the row back, of which another object may change columns.
     @Test func anObjectWhoseRowReturnsIsClean() throws {
         struct Stop: Error {}

@@ -148,13 +148,32 @@ struct ObjectModel {
         if objects[object].isRemoved { return false }
         if saving.contains(object) { return true }
         saving.insert(object)
+        var isWhole = writesWholeRow(object, inserts)
+        while true {
+            try saveReferences(of: object, isWhole, newID, &saving, &unchanged)
+            if saving.count == 1 { try saveBehind(&unchanged, for: object, newID, &saving) }
+            // An object to which it leads may have found that its row is gone: then its references count as set.
+            if isWhole == writesWholeRow(object, inserts) { break }
+            isWhole = true
+        }
+        try write(object, inserts, newID)
+        saving.remove(object)
+        return true
+    }
+
+    /// Saves the new and changed objects, and those whose rows are gone, that an object refers to.
+    ///
+    /// - Parameter isWhole: whether its row is written whole, so that each reference counts as set.
+    private mutating func saveReferences(
+        of object: Int, _ isWhole: Bool, _ newID: (Int) -> RowKey, _ saving: inout Set<Int>, _ unchanged: inout [Int]
+    ) throws {
         for (place, _) in objects[object].kind.references {
             guard let child = objects[object].references[place]?.object else { continue }
             if objects[child].isRemoved {
                 objects[object].references[place]?.key = nil
                 continue
             }
-            let isSet = !objects[object].exists || objects[object].dirty.contains(place)
+            let isSet = isWhole || objects[object].dirty.contains(place)
             if isSet, hasLostItsRow(child) { objects[child].exists = false }
             if !objects[child].exists || !objects[child].dirty.isEmpty {
                 // The child may lead back here: then it needs this object's key.
@@ -166,17 +185,25 @@ struct ObjectModel {
             let key = objects[child].key
             objects[object].references[place]?.key = key
         }
-        if saving.count == 1 { try saveBehind(&unchanged, for: object, newID, &saving) }
-        try write(object, inserts, newID)
-        saving.remove(object)
-        return true
+    }
+
+    /// Whether the row of an object is new, has another key, or was deleted.
+    private func writesWholeRow(_ object: Int, _ inserts: Bool) -> Bool {
+        let known = objects[object]
+        if inserts || !known.exists { return true }
+        if known.dirty.isEmpty { return false }
+        return known.kind == .badge && known.key != RowKey(values: [known.values[0]]) || !hasRow(object)
+    }
+
+    private func hasRow(_ object: Int) -> Bool {
+        guard let key = objects[object].key else { return false }
+        return file.tables[objects[object].kind.table]?.row(key) != nil
     }
 
     /// Whether an unchanged object's row was deleted, so that the object is stored again with the one that was set to
     /// refer to it.
     private func hasLostItsRow(_ object: Int) -> Bool {
-        guard objects[object].exists, objects[object].dirty.isEmpty, let key = objects[object].key else { return false }
-        return file.tables[objects[object].kind.table]?.row(key) == nil
+        objects[object].exists && objects[object].dirty.isEmpty && !hasRow(object)
     }
 
     private mutating func write(_ object: Int, _ inserts: Bool, _ newID: (Int) -> RowKey) throws {
@@ -194,7 +221,7 @@ struct ObjectModel {
             for place in objects[object].dirty { values[place] = changed[place] }
         }
         if inserts, let key, table.row(key) != nil { throw Refusal.duplicateKey }
-        if !exists {
+        if writesWholeRow(object, inserts) {
             for (place, target) in kind.references {
                 guard let reference = objects[object].references[place], reference.object == nil else { continue }
                 if let key = reference.key { needed.append((target, key)) }
@@ -208,6 +235,21 @@ struct ObjectModel {
         objects[object].key = stored
         objects[object].exists = true
         objects[object].dirty = []
+    }
+
+    /// Returns a reference of a row to one that is not there; nil if there is none.
+    var danglingReference: String? {
+        for kind in ObjectKind.allCases {
+            for row in file.tables[kind.table]?.rows ?? [] {
+                for (place, target) in kind.references {
+                    guard case .integer(let id) = row.values[place] else { continue }
+                    if file.tables[target.table]?.row(.rowID(id)) == nil {
+                        return "\(kind) \(row.key) refers to \(target) \(id), which is not there"
+                    }
+                }
+            }
+        }
+        return nil
     }
 
     // MARK: Removing

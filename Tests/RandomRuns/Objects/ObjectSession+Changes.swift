@@ -144,6 +144,8 @@ extension ObjectSession {
         let expected = try predicted(&after) { [objects] object in objects[object].id ?? .rowID(0) }
         guard result == expected else { throw Disagreement("\(what) answered \(result), not \(expected)") }
         model = after
+        // Whatever the rule is: no call leaves such a reference.
+        if let found = model.danglingReference { throw Disagreement("\(what): \(found)") }
         try checkIDs(since: before)
         state.file = after.file
         try compareObjects()

@@ -23,12 +23,12 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
 
     @exclusivity(unchecked) private var _name: String
     @exclusivity(unchecked) private var _email: String
-    private let _age = ScalarField<Int>()
-    private let _points = ScalarField<Int>()
-    private let _balance = ScalarField<Double>()
-    private let _rating = ScalarField<Double>()
-    private let _isActive = ScalarField<Bool>()
-    private let _joined = ScalarField<Int>()
+    private let _age = EntityCoding.ScalarField<Int>()
+    private let _points = EntityCoding.ScalarField<Int>()
+    private let _balance = EntityCoding.ScalarField<Double>()
+    private let _rating = EntityCoding.ScalarField<Double>()
+    private let _isActive = EntityCoding.ScalarField<Bool>()
+    private let _joined = EntityCoding.ScalarField<Int>()
 
     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
     var name: String {

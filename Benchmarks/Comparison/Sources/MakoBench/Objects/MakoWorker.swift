@@ -12,7 +12,7 @@ final class MakoPlace: ObjectEntity, @unchecked Sendable {
         ])
 
     @exclusivity(unchecked) private var _name: String
-    private let _floors = ScalarField<Int>()
+    private let _floors = EntityCoding.ScalarField<Int>()
 
     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
     var name: String {
@@ -135,7 +135,7 @@ final class MakoWorker: ObjectEntity, @unchecked Sendable {
         ])
 
     @exclusivity(unchecked) private var _name: String
-    private let _age = ScalarField<Int>()
+    private let _age = EntityCoding.ScalarField<Int>()
     @exclusivity(unchecked) private var _department = EntityCoding.codec(MakoSection?.self).emptySlot
 
     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }

@@ -22,12 +22,12 @@ final class MakoItem: ObjectEntity, @unchecked Sendable {
 
     @exclusivity(unchecked) private var _name: String
     @exclusivity(unchecked) private var _note: String
-    private let _number = ScalarField<Int>()
-    private let _code = ScalarField<Int>()
-    private let _kind = ScalarField<Int>()
-    private let _lot = ScalarField<Int>()
-    private let _score = ScalarField<Double>()
-    private let _city = ScalarField<Int>()
+    private let _number = EntityCoding.ScalarField<Int>()
+    private let _code = EntityCoding.ScalarField<Int>()
+    private let _kind = EntityCoding.ScalarField<Int>()
+    private let _lot = EntityCoding.ScalarField<Int>()
+    private let _score = EntityCoding.ScalarField<Double>()
+    private let _city = EntityCoding.ScalarField<Int>()
     static var _$lazyProperties: UInt64 { 1 << 0 | 1 << 1 }
 
     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
