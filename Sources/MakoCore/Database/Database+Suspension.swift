@@ -211,6 +211,16 @@ extension Database {
         }
     }
 
+    /// Whether an error of a read only says that the task was cancelled, or that the database was closed meanwhile. The
+    /// database is closed before its observers are notified.
+    func endsObservation(_ error: MakoError) -> Bool {
+        switch error {
+        case .cancelled: true
+        case .closed, .storage(.suspended), .writerTimeout: !isOpen
+        default: false
+        }
+    }
+
     /// A snapshot of the newest commit, in a turn that was taken, or in one of its own. It keeps the turn.
     func newestView(in taken: FileTurn<Database>? = nil) throws(MakoError) -> Snapshot {
         let turn = if let taken { taken } else { try takeTurn() }

@@ -16,8 +16,6 @@ final class HistoryNotifier: Sendable {
     }
     private let state = Guarded(State())
 
-    var isFinished: Bool { state.withLock { $0.isFinished } }
-
     func ring(_ commit: CommitChanges) {
         ring { state in
             state.base = max(state.base, commit.base)

@@ -103,8 +103,7 @@ final class HistoryStream: Sendable {
             do throws(MakoError) {
                 try await database.onOwnThread(writes: false) { () throws(MakoError) in try self.read() }
             } catch {
-                if case .cancelled = error { return nil }
-                if case .closed = error, bell.isFinished { return nil }
+                if database.endsObservation(error) { return nil }
                 // What was not read is read after the resumption.
                 guard database.isUnavailable(error) else { throw error }
                 isUnavailable = true

@@ -67,8 +67,7 @@ final class LiveQuery<T: Entity>: Sendable {
                     try self.step(waits: true)
                 }
             } catch {
-                if case .cancelled = error { return nil }
-                if case .closed = error, mailbox.isFinished { return nil }
+                if database.endsObservation(error) { return nil }
                 guard database.isUnavailable(error) else { throw error }
                 await waitForResumption()
                 continue
@@ -292,8 +291,6 @@ final class LiveMailbox: Sendable {
         }
         reader?.resume(returning: false)
     }
-
-    var isFinished: Bool { state.withLock { $0.isFinished } }
 
     /// The tables of the query; nil: all.
     var tables: Set<String>? { state.withLock { $0.tables } }
