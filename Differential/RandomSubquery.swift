@@ -16,6 +16,7 @@ extension RandomQuery {
         case 1, 2: member(around, name)
         case 3:
             add("\(not())EXISTS (SELECT 1 FROM T AS \(name) WHERE \(link(around, name))")
+            beyond(around, name)
             test(name, " AND ")
             add(")")
         case 4:
@@ -24,6 +25,7 @@ extension RandomQuery {
             add(")")
         case 5:
             add("(SELECT count(*) FROM T AS \(name) WHERE \(link(around, name))")
+            beyond(around, name)
             test(name, " AND ")
             add(")")
             comparison()
@@ -31,7 +33,12 @@ extension RandomQuery {
         case 6:
             let value = column(of: .integer)
             add("(SELECT \(random.pick(["max", "min", "sum", "count"]))(\(name).\(value)) FROM T AS \(name)")
-            if random.chance(50) { add(" WHERE \(link(around, name))") } else { test(name, " WHERE ") }
+            if random.chance(50) {
+                add(" WHERE \(link(around, name))")
+                beyond(around, name)
+            } else {
+                test(name, " WHERE ")
+            }
             add(")")
             comparison()
             if random.chance(50) { add("\(around).\(column(of: .integer))") } else { add("\(random.below(9) - 3)") }
@@ -75,6 +82,13 @@ extension RandomQuery {
             "\(name).ref = \(around).id", "\(around).id = \(name).ref", "\(name).ref = \(around).ref",
             "\(name).\(number) = \(around).\(number)", "\(name).id < \(around).ref",
         ])
+    }
+
+    /// A second condition on the row around, which no look-up answers.
+    private mutating func beyond(_ around: String, _ name: String) {
+        guard random.chance(40) else { return }
+        let kind = random.pick([World.Kind.integer, .double, .ascii])
+        add(" AND \(name).\(column(of: kind)) \(random.pick(["<", ">=", "<>"])) \(around).\(column(of: kind))")
     }
 
     private mutating func parentTest(_ name: String) -> String {

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Looks up the rows of a sub-query that are linked to the outer row, by key or by an index.
+/// Looks up the rows of a sub-query that are linked to the outer row, by key, by an index or among kept rows.
 final class SubqueryLookup {
     private let probe: SubqueryProbe
     private let columns: [BoundColumn]
@@ -17,8 +17,10 @@ final class SubqueryLookup {
     /// The row made of an index entry, for an index-only lookup.
     private let made: IndexTuple?
     private var key = KeyBuffer()
+    /// The kept rows, once one is looked up.
+    private var kept: LinkedKeys?
 
-    /// - Returns: `nil` if no key or index finds the linked rows.
+    /// - Returns: `nil` if nothing finds the linked rows.
     init?(
         _ subquery: SubqueryPlan, _ view: Snapshot, _ outers: CorrelatedParameters, _ cancellation: Cancellation?,
         _ measure: PlanMeasure?
@@ -92,6 +94,22 @@ final class SubqueryLookup {
             guard code() else { return }
             if let made, key.count <= IndexHandle.keptBytes { return try scanEntries(index, made, body) }
             try scan(index) { key in try visit(key, body) }
+        case .kept(let plan):
+            guard code() else { return }
+            if kept == nil { kept = try keep(plan) }
+            try kept?.forEach(key.raw) { (key) throws(RecordError) in try visit(key, body) }
+        }
+    }
+
+    private func keep(_ plan: Plan) throws(RecordError) -> LinkedKeys {
+        try measure.during(.subqueryHash) { (hash) throws(RecordError) in
+            let scan = RowScan(plan, view, nil, cancellation)
+            scan.measure = measure?.part(1)
+            let kept = try LinkedKeys(scan, columns)
+            hash?.counts.rows += kept.count
+            hash?.counts.passed += kept.count
+            hash?.hold(kept.memory)
+            return kept
         }
     }
 

@@ -103,11 +103,17 @@ extension SubqueryPlan {
     ) -> PlanNode {
         let name = plan.table.schema.name
         let columns = probe.order.map { link.columns[$0].path }.joined(separator: ", ")
-        var text = "look up \(name) by key (\(columns))"
-        if case .index(let index) = probe.accessPath {
-            text = "look up \(name) using index \(index.schema.name) (\(columns))"
+        var how = "by key"
+        var inputs: [PlanNode] = []
+        switch probe.accessPath {
+        case .rowID, .key: break
+        case .index(let index): how = "using index \(index.schema.name)"
+        case .kept(let rows):
+            how = "in the kept rows"
+            inputs = [kept([rows.node(measure?.part(1))], measure)]
         }
-        var node = PlanNode(.subqueryLookup, text, [], measure?.counts(.subqueryLookup))
+        let text = "look up \(name) \(how) (\(columns))"
+        var node = PlanNode(.subqueryLookup, text, inputs, measure?.counts(.subqueryLookup))
         node.table = name
         if case .index(let index) = probe.accessPath { node.index = index.schema.name }
         return tested(node, probe.residual, measure)

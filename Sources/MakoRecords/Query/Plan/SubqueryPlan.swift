@@ -26,7 +26,8 @@ final class SubqueryPlan: PlannedSubquery {
         let columns: [BoundColumn]
         /// Indexes of the outer values.
         let outers: [Int]
-        /// Finds the rows with given values of the columns; `nil` without a suitable key or index.
+        /// Finds the rows with given values of the columns; `nil` without a suitable key or index, unless another
+        /// condition reads the outer row, too.
         let probe: SubqueryProbe?
         /// All rows that may be linked to any outer row; `nil` if another condition reads the outer row, too.
         let all: Plan?
@@ -74,6 +75,8 @@ struct SubqueryProbe: Sendable {
         case key
         /// The linked columns are the first ones of an index.
         case index(IndexHandle)
+        /// The rows of the plan, which reads no outer value, are kept by the linked columns.
+        case kept(Plan)
     }
 
     let accessPath: AccessPath

@@ -82,12 +82,17 @@ enum SubqueryLinks {
         }
         if columns.isEmpty { return nil }
         let rest = conjuncts.indices.filter { !linked.contains($0) }.map { conjuncts[$0] }
+        let links = columns.map { BoundExpr.column($0) }
         var all: Plan?
         if output?.readsOuter != true, !rest.contains(where: \.readsOuter) {
-            let reading = columns.map { BoundExpr.column($0) } + [output].compactMap { $0 }
-            all = Planner.plan(selection.with(rest), reading: reading)
+            all = Planner.plan(selection.with(rest), reading: links + [output].compactMap { $0 })
         }
-        let probe = probe(selection.table, columns, conjuncts, Array(linked.sorted()))
+        var probe = probe(selection.table, columns, conjuncts, Array(linked.sorted()))
+        if probe == nil, all == nil {
+            let own = Planner.plan(selection.alone(rest.filter { !$0.readsOuter }), reading: links)
+            let residual = BoundCondition.all(rest.filter(\.readsOuter))
+            probe = SubqueryProbe(accessPath: .kept(own), order: Array(columns.indices), residual: residual)
+        }
         let isCount = output == nil || aggregate == nil
         return SubqueryPlan.Link(
             columns: columns, outers: outers, probe: probe, all: all,

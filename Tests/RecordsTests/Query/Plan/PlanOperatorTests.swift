@@ -90,6 +90,8 @@ import Testing
         "SELECT name, (SELECT sum(age) FROM Person WHERE department = Department.id) FROM Department WHERE id < 5",
         "SELECT name FROM Department d WHERE EXISTS (SELECT 1 FROM Person WHERE id = d.id AND length(mail) > d.id)",
         "SELECT name FROM Department d WHERE EXISTS (SELECT 1 FROM Person WHERE mail = d.name)",
+        "SELECT name FROM Department d WHERE EXISTS (SELECT 1 FROM Person WHERE mail = d.name AND age > d.id)",
+        "SELECT name FROM Label l WHERE (SELECT max(age) FROM Person WHERE bio = l.name AND age > l.id AND id < 99) IS NULL",
         "SELECT name FROM Department d WHERE d.id < 4 AND (SELECT max(age) FROM Person WHERE id > d.id + 5990) > 3",
         "SELECT name FROM Department d WHERE d.id < 4 AND d.id IN (SELECT age FROM Person WHERE id < d.id + 9)",
         "SELECT title FROM Note WHERE NONE labels.name = 'l7'", "SELECT name FROM Label WHERE NONE notes.title = 'n8'",
@@ -286,6 +288,30 @@ import Testing
         }
         #expect(try kept("") == [1000, 32 + 6000 / 32, 1])
         #expect(try kept(" AND d.id < 20") == [19, 19, 0])
+    }
+
+    /// Without an index the rows are read once, not once for each outer row.
+    @Test func keptRowsAreReadOnce() throws {
+        let session = try Self.session()
+        try session.run("CREATE TABLE G (k TEXT PRIMARY KEY, g TEXT, n INTEGER)")
+        for number in 0..<200 {
+            let group: Value = number % 10 == 0 ? .null : .text("g\(number % 17)")
+            try session.run(
+                "INSERT INTO G VALUES (?, ?, ?)", [.text("k\(number)"), group, .integer(Int64(number % 50))])
+        }
+        try session.store.read { view in
+            let catalogue = try Catalogue.load(view: view)
+            func analysis(_ equality: String) throws -> PlanAnalysis {
+                try SelectStatement.parse(
+                    "SELECT k FROM G a WHERE (SELECT sum(b.n) FROM G b WHERE \(equality) AND b.n < a.n AND b.n > 3) > 99"
+                ).analysis(catalogue, view: view)
+            }
+            let found = try analysis("b.g = a.g")
+            let scans = found.plan.operators.filter { $0.operation == .scan }.compactMap(\.counts)
+            #expect(scans.count == 2 && scans.allSatisfy { $0.runs == 1 && $0.rows == 200 }, "\(found)")
+            // The second equality is no link, so that each outer row scans the table.
+            #expect(try found.rows > 20 && found.rows == analysis("b.g || '' = a.g").rows)
+        }
     }
 
     @Test func nodesAreJSON() throws {
