@@ -13,9 +13,10 @@ extension Database {
     /// Opens the default database.
     public typealias DefaultOpening = @Sendable () throws(MakoError) -> Database
 
-    /// The database that `person.commit()` and `Person.query()` use without another one.
+    /// The database that `person.commit()` and `Person.query()` use without another one: inside ``withDefault(_:_:)`` that
+    /// of the closure, otherwise that of the process, which an assignment sets.
     public static var `default`: Database? {
-        get { processDefault.withLock { $0 } }
+        get { taskDefault ?? processDefault.withLock { $0 } }
         set { processDefault.withLock { $0 = newValue } }
     }
 

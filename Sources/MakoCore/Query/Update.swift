@@ -109,7 +109,8 @@ public struct Update<T: Entity>: Sendable {
     ///
     /// - Throws: `MakoError.duplicate` when two rows would have the same value of a unique property, `.typeMismatch`
     ///   when a computed value does not fit its property, `.missingValue` when it is nil for a required property,
-    ///   `.invalidArgument` for a property that cannot be set. An update that throws changes nothing.
+    ///   `.invalidArgument` for a property that cannot be set, `.danglingReference` when it would refer to an object
+    ///   whose row was deleted. An update that throws changes nothing.
     @discardableResult
     public func run() throws(MakoError) -> Int {
         let database = try query.target()
@@ -117,6 +118,7 @@ public struct Update<T: Entity>: Sendable {
             try transaction.refusePartial(T.entityModel)
             let binding = try transaction.binding(T.entityModel)
             let fields = try fields(transaction)
+            try transaction.checkTargets(of: fields, binding)
             return try query.on(database).planned { (plan, _, view, _) throws(MakoError) in
                 try transaction.update(plan, fields, binding, view)
             }
@@ -329,6 +331,19 @@ extension Transaction {
         }
         try table(binding) { (_, tx) throws(RecordError) in try batch.flush(in: tx, changes: &self.changes) }
         return count
+    }
+
+    /// Checks that the rows to which the new values refer are there: an object may have lost its row unnoticed.
+    fileprivate func checkTargets(of fields: [UpdatedField], _ binding: Binding) throws(MakoError) {
+        let columns = fields.map { binding.table.schema.column(named: $0.property.column) }
+        let values = fields.map { field -> StoredValue in
+            if case .literal(let value, _)? = field.values.first { value } else { .null }
+        }
+        try records { () throws(RecordError) in
+            var check = ReferenceCheck(columns, of: binding.table, schema.catalogue)
+            try check.note(values, view)
+            try check.finish(view)
+        }
     }
 
     private func set(

@@ -32,8 +32,6 @@ struct SavedGraph {
     private var referred: Set<ObjectIdentifier> = []
     /// The saved objects to which others were given, in the order of their saves.
     var owners: [any ObjectEntity] = []
-    /// The keys of objects that are not in memory, which must lead to rows when the outermost call ends.
-    var unmatched = UnmatchedReferences()
     /// The references of one unchanged object.
     fileprivate var held: [(property: Int, object: any ObjectEntity)] = []
 
@@ -148,7 +146,7 @@ extension Transaction {
         let binding = current(saved.binding)
         graph.waiting[place].binding = binding
         if binding.hasReferences, saved.isWhole {
-            try noteUnmatched(of: object, binding, besides: saved.references.properties, &graph)
+            try noteUnmatched(of: object, binding, besides: saved.references.properties)
         }
         guard let isWritten = try write(object, saved, binding, saved.mode, saved.hooks, saved.array) else {
             if !saved.isWhole, object.lockedState({ !$0.flags.contains(.exists) }) {
@@ -370,8 +368,6 @@ extension Transaction {
             }
         }
         graph.owners.removeAll()
-        // The rows of a call inside another may come with the other, which does not know of them: they stay unchecked.
-        if savesUnderWay == 1 { try graph.unmatched.finish(self) }
     }
 
     private func save(opened member: any ObjectEntity, _ graph: inout SavedGraph) throws(MakoError) -> Bool {

@@ -16,6 +16,7 @@ struct Savepoint {
     fileprivate var schema: SchemaState?
     fileprivate var steps: [MigrationStep] = []
     fileprivate var rewrites = TableRewrites()
+    fileprivate let unmatched: UnmatchedReferences?
     // What is only added to is cut back.
     fileprivate let undo: Int
     fileprivate let events: PendingEvents.Mark
@@ -89,7 +90,9 @@ extension Transaction {
     /// - Parameter undo: the state of the objects.
     func beginPart(_ undo: Int) {
         savepoints.append(
-            Savepoint(undo: undo, events: events.mark, orphans: orphans.count, releases: releases.mark))
+            Savepoint(
+                unmatched: unmatched, undo: undo, events: events.mark, orphans: orphans.count,
+                releases: releases.mark))
     }
 
     /// Lets the running part write any number of rows.
@@ -132,6 +135,7 @@ extension Transaction {
         releases.rollback(to: part.releases)
         events.rollback(to: part.events)
         orphans.removeSubrange(part.orphans...)
+        unmatched = part.unmatched
         guard let file = part.file else { return }
         swap(&changes, &part.changes)
         events.putBack(&part.objects, keeping: false)

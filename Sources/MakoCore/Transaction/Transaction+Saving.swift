@@ -11,12 +11,22 @@ extension Transaction {
     /// - Throws: `MakoError.deleted` when the object was removed before.
     @discardableResult
     func saveGraph<T: ObjectEntity>(of object: T, _ mode: SaveMode = .upsert) throws(MakoError) -> Bool {
-        savesUnderWay += 1
-        defer { savesUnderWay -= 1 }
+        try saving { (graph) throws(MakoError) in try save(object, mode, in: nil, &graph) }
+    }
+
+    /// Runs a call that saves objects or structs, and saves the members that they were given.
+    ///
+    /// Keys without rows are checked at the end of the outermost call, because a call inside another, as from a hook, may
+    /// refer to rows that come with the other.
+    private func saving<R>(_ body: (inout SavedGraph) throws(MakoError) -> R) throws(MakoError) -> R {
+        let isOutermost = unmatched == nil
+        if isOutermost { unmatched = UnmatchedReferences() }
+        defer { if isOutermost { unmatched = nil } }
         var graph = SavedGraph()
-        let isSaved = try save(object, mode, in: nil, &graph)
+        let result = try body(&graph)
         try saveMembers(&graph)
-        return isSaved
+        if isOutermost, let unmatched { try unmatched.finish(self) }
+        return result
     }
 
     /// The error of saving an object that was removed before, or that replaces one that could not be read.
@@ -51,26 +61,24 @@ extension Transaction {
 
     /// Saves many objects. Sorts the new entries of each index first.
     func saveGraphs<T: ObjectEntity>(of objects: [T]) throws(MakoError) {
-        savesUnderWay += 1
-        defer { savesUnderWay -= 1 }
-        var graph = SavedGraph()
-        if objects.count < Transaction.smallestBatch {
-            for object in objects { try save(object, .upsert, in: nil, &graph) }
-            return try saveMembers(&graph)
-        }
-        try batching { () throws(MakoError) in
-            let notes = undo.begin(objects)
-            var place = 0
-            while place < objects.count {
-                notes.place = place
-                try save(objects[place], .upsert, in: notes, &graph)
-                // The common case: the following objects have the same type.
-                let plain = plainType(of: objects[place])
-                place += 1
-                if let plain { place = try writePlain(objects, from: place, plain, notes) }
+        try saving { (graph) throws(MakoError) in
+            if objects.count < Transaction.smallestBatch {
+                for object in objects { try save(object, .upsert, in: nil, &graph) }
+                return
+            }
+            try batching { () throws(MakoError) in
+                let notes = undo.begin(objects)
+                var place = 0
+                while place < objects.count {
+                    notes.place = place
+                    try save(objects[place], .upsert, in: notes, &graph)
+                    // The common case: the following objects have the same type.
+                    let plain = plainType(of: objects[place])
+                    place += 1
+                    if let plain { place = try writePlain(objects, from: place, plain, notes) }
+                }
             }
         }
-        try saveMembers(&graph)
     }
 
     /// For fewer objects sorting does not pay off.
@@ -104,11 +112,7 @@ extension Transaction {
     // MARK: - Structs
 
     func saveValue<T: Entity>(_ value: inout T, _ mode: SaveMode = .upsert) throws(MakoError) {
-        savesUnderWay += 1
-        defer { savesUnderWay -= 1 }
-        var graph = SavedGraph()
-        try save(&value, mode, &graph)
-        try saveMembers(&graph)
+        try saving { (graph) throws(MakoError) in try save(&value, mode, &graph) }
     }
 
     private func save<T: Entity>(
@@ -140,7 +144,7 @@ extension Transaction {
             }
             if binding.holdsValues { try saveHeldValues(of: &value, binding.model) }
             binding = current(binding)
-            try noteUnmatched(of: value, binding, besides: held.map(\.property), &graph)
+            try noteUnmatched(of: value, binding, besides: held.map(\.property))
         }
         if binding.model.hasStamps { value._$stamp(isNew: value._$value.database == 0, at: date) }
         do throws(MakoError) { try store(&value, mode, binding) } catch {
@@ -167,17 +171,15 @@ extension Transaction {
 
     /// Saves many structs, as ``saveGraphs(of:)`` does with objects.
     func saveValues<T: Entity>(_ values: inout [T]) throws(MakoError) {
-        savesUnderWay += 1
-        defer { savesUnderWay -= 1 }
-        var graph = SavedGraph()
-        if values.count < Transaction.smallestBatch {
-            for index in values.indices { try save(&values[index], .upsert, &graph) }
-            return try saveMembers(&graph)
+        try saving { (graph) throws(MakoError) in
+            if values.count < Transaction.smallestBatch {
+                for index in values.indices { try save(&values[index], .upsert, &graph) }
+                return
+            }
+            try batching { () throws(MakoError) in
+                for index in values.indices { try save(&values[index], .upsert, &graph) }
+            }
         }
-        try batching { () throws(MakoError) in
-            for index in values.indices { try save(&values[index], .upsert, &graph) }
-        }
-        try saveMembers(&graph)
     }
 }
 

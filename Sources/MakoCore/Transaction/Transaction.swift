@@ -29,8 +29,9 @@ public final class Transaction: @unchecked Sendable {
     /// Whether a row is being encoded, so that user code may run.
     @exclusivity(unchecked) var isEncoding = false
     @exclusivity(unchecked) var held = HeldValues()
-    /// The number of calls that save objects or structs, each inside the one before.
-    @exclusivity(unchecked) var savesUnderWay = 0
+    /// The keys of objects that are not in memory, which must lead to rows when the outermost call that saves ends; nil
+    /// outside such calls.
+    @exclusivity(unchecked) var unmatched: UnmatchedReferences?
     /// What is notified after the commit.
     @exclusivity(unchecked) var events = PendingEvents()
     /// The removals in progress.

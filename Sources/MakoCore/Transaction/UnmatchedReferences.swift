@@ -1,13 +1,14 @@
 import MakoRecords
+import MakoStorage
 
-/// References of the rows that one call stores whose objects are not in memory.
+/// References of the rows that one call, and those inside it, store, whose objects are not in memory.
 ///
 /// Their keys come from elsewhere, such as JSON, a dictionary, or a struct that was read before the other row was deleted.
 /// A key without a row is refused, because a row that gets the key later would be another one. The row may be stored by
 /// the same call, so missing rows are looked up again at its end.
 struct UnmatchedReferences {
     /// The references of one type.
-    private final class TypeCheck {
+    private struct TypeCheck {
         /// Retained, so that no other binding gets its identity.
         let binding: Binding
         var check: ReferenceCheck
@@ -17,6 +18,16 @@ struct UnmatchedReferences {
             let (table, model) = (binding.table, binding.model)
             let columns = binding.checkedReferences.map { table.schema.column(named: model.columns[$0].column) }
             check = ReferenceCheck(columns, of: table, catalogue)
+        }
+
+        /// Checks the references of a row; returns whether a row is missing until now.
+        mutating func note(
+            _ values: [Int: StoredValue], _ key: RowKey?, _ view: Snapshot
+        ) throws(RecordError) -> Bool {
+            let before = check.count
+            try check.note(binding.checkedReferences.map { values[$0] ?? .null }, view)
+            if let key { check.forget(ownKey: key, after: before) }
+            return check.count > before
         }
     }
 
@@ -31,13 +42,11 @@ struct UnmatchedReferences {
     mutating func note(
         _ values: [Int: StoredValue], of binding: Binding, _ key: RowKey?, _ transaction: Transaction
     ) throws(MakoError) -> Bool {
-        let type = check(of: binding, transaction.schema)
-        let before = type.check.count
-        try records { () throws(RecordError) in
-            try type.check.note(binding.checkedReferences.map { values[$0] ?? .null }, transaction.view)
+        let type = ObjectIdentifier(binding)
+        if checks[type] == nil { checks[type] = TypeCheck(binding, transaction.schema.catalogue) }
+        return try records { () throws(RecordError) in
+            try checks[type]?.note(values, key, transaction.view) ?? false
         }
-        if let key { type.check.forget(ownKey: key, after: before) }
-        return type.check.count > before
     }
 
     /// Checks what was missing, at the end of the call.
@@ -48,20 +57,12 @@ struct UnmatchedReferences {
             try records { () throws(RecordError) in try type.check.finish(transaction.view) }
         }
     }
-
-    private mutating func check(of binding: Binding, _ schema: SchemaState) -> TypeCheck {
-        let type = ObjectIdentifier(binding)
-        if let known = checks[type] { return known }
-        let made = TypeCheck(binding, schema.catalogue)
-        checks[type] = made
-        return made
-    }
 }
 
 extension Transaction {
     /// Checks the references of a new object, before its row is stored.
     func noteUnmatched<T: ObjectEntity>(
-        of object: T, _ binding: Binding, besides held: [Int], _ graph: inout SavedGraph
+        of object: T, _ binding: Binding, besides held: [Int]
     ) throws(MakoError) {
         var properties = PropertySet.none
         for property in binding.checkedReferences where !held.contains(property) { properties.insert(property) }
@@ -78,12 +79,12 @@ extension Transaction {
         }
         let hasColumnKey = binding.model.hasColumnKey
         let key = hasColumnKey ? ObjectLock(object).locked { RowKey(values: object.keyValues()) } : object.storedKey
-        try noteUnmatched(values, of: binding, key, &graph)
+        try noteUnmatched(values, of: binding, key)
     }
 
     /// Checks the references of a struct, before its row is stored.
     func noteUnmatched<T: Entity>(
-        of value: T, _ binding: Binding, besides held: [Int], _ graph: inout SavedGraph
+        of value: T, _ binding: Binding, besides held: [Int]
     ) throws(MakoError) {
         var values: [Int: StoredValue] = [:]
         for property in binding.checkedReferences where !held.contains(property) {
@@ -101,13 +102,13 @@ extension Transaction {
             }
             if values.isEmpty { return }
         }
-        try noteUnmatched(values, of: binding, key, &graph)
+        try noteUnmatched(values, of: binding, key)
     }
 
     private func noteUnmatched(
-        _ values: [Int: StoredValue], of binding: Binding, _ key: RowKey?, _ graph: inout SavedGraph
+        _ values: [Int: StoredValue], of binding: Binding, _ key: RowKey?
     ) throws(MakoError) {
         // The row must be rolled back if what it lacks does not come.
-        if try graph.unmatched.note(values, of: binding, key, self) { try willWriteFurtherRows() }
+        if try unmatched?.note(values, of: binding, key, self) == true { try willWriteFurtherRows() }
     }
 }

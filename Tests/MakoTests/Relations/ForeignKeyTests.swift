@@ -26,10 +26,28 @@ import Testing
     var imprint: ToOne<KeyedImprint> = ToOne()
 }
 
+/// Its hook saves the songs of its text.
+@Entity("ForeignLetter") private final class KeyedLetter {
+    var json = ""
+    var isTakenBack = false
+    var song: KeyedSong?
+
+    func willInsert() -> Bool {
+        struct TakenBack: Error {}
+        try? Database.default?.transaction { _ in
+            for song in try JSONDecoder().decode([KeyedSong].self, from: Data(json.utf8)) { try song.commit() }
+            if isTakenBack { throw TakenBack() }
+        }
+        return true
+    }
+}
+
 /// Keys that come from elsewhere, of rows that may not be there.
 @Suite struct ForeignKeyTests {
     private func database() throws -> Database {
-        try Database.inMemory(entities: [KeyedImprint.self, KeyedDisc.self, KeyedSong.self, KeyedTicket.self])
+        try Database.inMemory(entities: [
+            KeyedImprint.self, KeyedDisc.self, KeyedSong.self, KeyedTicket.self, KeyedLetter.self,
+        ])
     }
 
     private func songs(_ json: String) throws -> [KeyedSong] {
@@ -95,6 +113,35 @@ import Testing
         #expect(try db.find(KeyedSong.self, 7)?.next?.title == "second")
         #expect(try db.find(KeyedSong.self, 8)?.next?.title == "first")
         #expect(try db.find(KeyedSong.self, 9)?.next?.id == 9)
+    }
+
+    /// They are checked at the end of the call around the hook, whose rows they may refer to.
+    @Test func keysOfRowsThatAHookStoresAreChecked() throws {
+        let db = try database()
+        try Database.withDefault(db) {
+            expectDangling("album") { try db.save(KeyedLetter(json: #"[{"title": "a", "album": "NOPE"}]"#)) }
+            #expect(try db.query(KeyedSong.self).count() == 0 && db.query(KeyedLetter.self).count() == 0)
+            try db.save(KeyedLetter(json: #"[{"title": "a", "album": "NOPE"}]"#, isTakenBack: true))
+            #expect(try db.query(KeyedSong.self).count() == 0 && db.query(KeyedLetter.self).count() == 1)
+            let second = try songs(#"[{"id": 8, "title": "second"}]"#).first
+            try db.save(KeyedLetter(json: #"[{"id": 7, "title": "first", "next": 8}]"#, song: second))
+        }
+        #expect(try db.find(KeyedSong.self, 7)?.next?.title == "second")
+        #expect(try db.verify().danglingReferences.isEmpty)
+    }
+
+    /// The object still counts as stored where another statement has deleted its row.
+    @Test func anUpdateToARowThatIsGoneIsRefused() throws {
+        let db = try database()
+        let (disc, song) = (KeyedDisc(code: "a"), KeyedSong(title: "song"))
+        try db.save([disc])
+        try db.save(song)
+        let count = try db.update(KeyedSong.self).set(\.album, to: disc).run()
+        #expect(count == 1)
+        try db.update(KeyedSong.self).set(\.album, to: nil).run()
+        try db.rawQuery("DELETE FROM ForeignAlbum")
+        expectDangling("album") { try db.update(KeyedSong.self).set(\.album, to: disc).run() }
+        #expect(try db.verify().danglingReferences.isEmpty)
     }
 
     @Test func aStructWhoseObjectWasDeletedIsRefused() throws {
