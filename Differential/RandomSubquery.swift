@@ -8,7 +8,8 @@ extension RandomQuery {
         defer { nesting -= 1 }
         let around = tables.isEmpty ? "T" : random.pick(tables)
         let name = "s\(nesting)"
-        switch random.below(8) {
+        switch random.below(9) {
+        case 8: first(around, name)
         case 0:
             add("\(around).ref\(not()) IN (SELECT \(name).id FROM P AS \(name)")
             if random.chance(60) { add(" WHERE \(parentTest(name))") }
@@ -62,11 +63,26 @@ extension RandomQuery {
         sqlite += "+"
         add("\(name).\(column(of: kind)) FROM T AS \(name)")
         switch random.below(4) {
-        case 0: add(" WHERE \(link(around, name))")
+        case 0:
+            add(" WHERE \(link(around, name))")
+            beyond(around, name)
+            if random.chance(30) { add(" ORDER BY \(name).id LIMIT \(random.below(4))") }
         case 1: add(" ORDER BY \(name).id LIMIT \(random.below(6))")
         default: test(name, " WHERE ")
         }
         add(")")
+    }
+
+    /// A value of the first row, in an order, of those that belong to the row around.
+    private mutating func first(_ around: String, _ name: String) {
+        let kind = random.pick([World.Kind.integer, .double, .ascii])
+        add("(SELECT \(name).\(column(of: kind)) FROM T AS \(name) WHERE \(link(around, name))")
+        beyond(around, name)
+        add(" ORDER BY \(name).\(column(of: .integer))\(random.chance(50) ? " DESC" : ""), \(name).id LIMIT 1")
+        if random.chance(30) { add(" OFFSET \(random.below(3))") }
+        add(")")
+        comparison()
+        add("\(around).\(column(of: kind))")
     }
 
     private mutating func not() -> String { random.chance(35) ? " NOT " : "" }

@@ -103,6 +103,8 @@ extension Binder {
         let offset = max(0, statement.offset ?? 0)
         var limit = statement.limit.map { max(0, $0) }
         if form == .scalar, !isAggregate { limit = min(1, limit ?? 1) }
+        // One row is enough.
+        if form == .exists, offset == 0, let rows = limit, rows > 0 { limit = nil }
         // Without a limit the order does not matter.
         let isOrdered = form != .exists && (limit != nil || offset > 0)
         let selection = BoundSelection(self, condition, isOrdered ? orders : [], limit: limit, offset: offset)

@@ -14,6 +14,10 @@ final class SubqueryLookup {
     private let measure: PlanMeasure?
     private let lookup: OperatorMeasure?
     private let evaluator: Evaluator?
+    /// The order of the rows; `nil` if any will do.
+    private let coding: OrderCoding?
+    private let limit: Int?
+    private let offset: Int
     /// The row made of an index entry, for an index-only lookup.
     private let made: IndexTuple?
     private var key = KeyBuffer()
@@ -37,11 +41,14 @@ final class SubqueryLookup {
         self.cancellation = cancellation
         self.measure = measure
         lookup = measure?.at(.subqueryLookup)
+        let bound = plan.bound
+        (limit, offset) = (bound.limit, bound.offset)
+        coding = bound.orders.isEmpty ? nil : OrderCoding(bound.orders, bound, view)
         let test = Program(plan.table, probe.residual, joins: plan.bound.joins)
         evaluator = probe.residual == nil ? nil : Evaluator(test, view, outers: outers, cancellation)
         if case .index(let index) = probe.accessPath {
             let reads = Program(plan.table, probe.residual, joins: plan.bound.joins)
-            if let output = subquery.output { _ = reads.add(output) }
+            for expr in [subquery.output].compactMap({ $0 }) + bound.orders.map(\.expr) { _ = reads.add(expr) }
             made = reads.ownColumns.flatMap { CoveringIndex(index, plan.table, reading: $0) }
                 .map { IndexTuple($0, plan.table.layout) }
         } else {
@@ -63,7 +70,52 @@ final class SubqueryLookup {
         return count
     }
 
+    /// Calls a closure with the rows, in the order and within the limit of the sub-query, until it returns `false`.
     func forEachRow(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
+        if let coding { return try forEachSorted(coding, body) }
+        guard limit != nil || offset > 0 else { return try forEachLinked(body) }
+        var left = offset
+        var room = limit ?? .max
+        if room > 0 {
+            try forEachLinked { (key, row) throws(RecordError) in
+                if left > 0 {
+                    left -= 1
+                    return true
+                }
+                room -= 1
+                return try body(key, row) && room > 0
+            }
+        }
+        let passed = (limit ?? .max) - room
+        measure?.note(.limit, rows: offset - left + passed, passed: passed)
+    }
+
+    private func forEachSorted(
+        _ coding: OrderCoding, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
+    ) throws(RecordError) {
+        let keys = try measure.during(limit == nil ? .sort : .topN) { (sort) throws(RecordError) in
+            let sorter = Sorter(coding, view, limit: limit, offset: offset)
+            try forEachLinked { (key, row) throws(RecordError) in
+                sort?.counts.rows += 1
+                try sorter.add(key, row)
+                return true
+            }
+            sort?.hold(sorter.peakBytes)
+            let keys = try sorter.sorted(offset: offset, limit: limit)
+            sort?.counts.passed += keys.count
+            return keys
+        }
+        try recorded {
+            for key in keys {
+                guard try table.withRow(key, in: view, { row in try body(key, row) }) ?? true else { return }
+            }
+        }
+    }
+
+    /// Calls a closure with the linked rows, in any order, until it returns `false`.
+    private func forEachLinked(
+        _ body: (RowKey, RowReader) throws(RecordError) -> Bool
+    ) throws(RecordError) {
         guard let measure, let lookup else { return try lookUp(body) }
         lookup.counts.runs += 1
         let examined = max(lookup.counts.rows, lookup.counts.entries)

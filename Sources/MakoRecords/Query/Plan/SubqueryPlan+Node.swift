@@ -116,7 +116,11 @@ extension SubqueryPlan {
         var node = PlanNode(.subqueryLookup, text, inputs, measure?.counts(.subqueryLookup))
         node.table = name
         if case .index(let index) = probe.accessPath { node.index = index.schema.name }
-        return tested(node, probe.residual, measure)
+        node = tested(node, probe.residual, measure)
+        let bound = plan.bound
+        return bound.orders.isEmpty
+            ? node.cut(bound.limit, bound.offset, measure)
+            : node.sorted(by: bound.orders, bound.limit, bound.offset, measure)
     }
 
     /// Returns the operators of the rows on the other side of a column of keys.

@@ -26,10 +26,10 @@ final class SubqueryPlan: PlannedSubquery {
         let columns: [BoundColumn]
         /// Indexes of the outer values.
         let outers: [Int]
-        /// Finds the rows with given values of the columns; `nil` without a suitable key or index, unless another
-        /// condition reads the outer row, too.
+        /// Finds the rows with given values of the columns; `nil` if no key or index does, and `all` is there.
         let probe: SubqueryProbe?
-        /// All rows that may be linked to any outer row; `nil` if another condition reads the outer row, too.
+        /// All rows that may be linked to any outer row; `nil` if another condition reads the outer row, too, or rows
+        /// are wanted instead of one result for each value of the columns.
         let all: Plan?
         /// The index whose entries give the number of linked rows; `nil` if the rows must be read.
         let counting: IndexHandle?

@@ -29,7 +29,12 @@ struct SubqueryPlanner: BoundRewriting {
         switch subquery.query {
         case .rows(let selection):
             let plan = Planner.plan(selection, reading: output.map { [$0] } ?? [])
-            let link = isLinked(subquery, selection) ? SubqueryLinks.link(plan.bound, output, subquery.aggregate) : nil
+            let isGrouped = isGrouped(subquery, selection)
+            // Ranks are of the rows of a search.
+            let isLinked = subquery.isCorrelated && (isGrouped || selection.matches.isEmpty)
+            let link =
+                isLinked
+                ? SubqueryLinks.link(plan.bound, output, subquery.aggregate, isGrouped: isGrouped) : nil
             return SubqueryPlan(subquery, .plan(plan), output: output, link: link)
         case .statement(let statement):
             return SubqueryPlan(subquery, .statement(Planner.plan(statement, in: view)), output: nil)
@@ -42,10 +47,10 @@ struct SubqueryPlanner: BoundRewriting {
         }
     }
 
-    private func isLinked(_ subquery: BoundSubquery, _ selection: BoundSelection) -> Bool {
+    /// Whether one result for each value of the linked columns answers it: whether there are rows, or an aggregate.
+    private func isGrouped(_ subquery: BoundSubquery, _ selection: BoundSelection) -> Bool {
         let isFirst = subquery.form == .scalar && subquery.aggregate == nil
         return subquery.form != .list && !isFirst && selection.limit == nil && selection.offset == 0
-            && subquery.isCorrelated
     }
 
     /// Returns the plan of rows that come from elsewhere: only the condition and the outputs are left.
@@ -68,7 +73,7 @@ private struct RowStatementPlanner: RowPlanner {
 /// Finds the columns by which a sub-query is correlated with the outer query.
 enum SubqueryLinks {
     static func link(
-        _ selection: BoundSelection, _ output: BoundExpr?, _ aggregate: AggregateFunction?
+        _ selection: BoundSelection, _ output: BoundExpr?, _ aggregate: AggregateFunction?, isGrouped: Bool
     ) -> SubqueryPlan.Link? {
         let conjuncts = selection.condition?.conjuncts ?? []
         var columns: [BoundColumn] = []
@@ -84,7 +89,7 @@ enum SubqueryLinks {
         let rest = conjuncts.indices.filter { !linked.contains($0) }.map { conjuncts[$0] }
         let links = columns.map { BoundExpr.column($0) }
         var all: Plan?
-        if output?.readsOuter != true, !rest.contains(where: \.readsOuter) {
+        if isGrouped, output?.readsOuter != true, !rest.contains(where: \.readsOuter) {
             all = Planner.plan(selection.with(rest), reading: links + [output].compactMap { $0 })
         }
         var probe = probe(selection.table, columns, conjuncts, Array(linked.sorted()))
