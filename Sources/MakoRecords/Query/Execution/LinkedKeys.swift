@@ -26,16 +26,16 @@ final class LinkedKeys {
                     if value.isNull { return true }
                     buffer.append(value)
                 }
-                add(key, to: buffer.raw)
+                add(key, to: buffer)
                 return true
             }
         }
     }
 
-    private func add(_ key: RowKey, to link: UnsafeRawBufferPointer) {
+    private func add(_ key: RowKey, to link: borrowing KeyBuffer) {
         let number = Int32(truncatingIfNeeded: entries.count)
         entries.append(Entry(key: key, next: -1))
-        let (place, isNew) = links.place(of: link)
+        let (place, isNew) = links.place(of: link.raw)
         if isNew {
             ends.append((number, number))
         } else {
@@ -54,8 +54,8 @@ final class LinkedKeys {
     }
 
     /// Calls a closure with the keys of a link's rows, in the order of the scan, until it returns `false`.
-    func forEach(_ link: UnsafeRawBufferPointer, _ body: (RowKey) throws(RecordError) -> Bool) throws(RecordError) {
-        guard let place = links.number(of: link) else { return }
+    func forEach(_ link: borrowing KeyBuffer, _ body: (RowKey) throws(RecordError) -> Bool) throws(RecordError) {
+        guard let place = links.number(of: link.raw) else { return }
         var number = ends[place].first
         while number >= 0 {
             let entry = entries[Int(number)]

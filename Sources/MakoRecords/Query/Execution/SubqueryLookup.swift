@@ -149,7 +149,7 @@ final class SubqueryLookup {
         case .kept(let plan):
             guard code() else { return }
             if kept == nil { kept = try keep(plan) }
-            try kept?.forEach(key.raw) { (key) throws(RecordError) in try visit(key, body) }
+            try kept?.forEach(key) { (key) throws(RecordError) in try visit(key, body) }
         }
     }
 
