@@ -118,7 +118,7 @@ public struct Update<T: Entity>: Sendable {
             try transaction.refusePartial(T.entityModel)
             let binding = try transaction.binding(T.entityModel)
             let fields = try fields(transaction)
-            try transaction.checkTargets(of: fields, binding)
+            try transaction.requireRows(of: fields, binding)
             return try query.on(database).planned { (plan, _, view, _) throws(MakoError) in
                 try transaction.update(plan, fields, binding, view)
             }
@@ -334,7 +334,7 @@ extension Transaction {
     }
 
     /// Checks that the rows to which the new values refer are there: an object may have lost its row unnoticed.
-    fileprivate func checkTargets(of fields: [UpdatedField], _ binding: Binding) throws(MakoError) {
+    fileprivate func requireRows(of fields: [UpdatedField], _ binding: Binding) throws(MakoError) {
         let columns = fields.map { binding.table.schema.column(named: $0.property.column) }
         let values = fields.map { field -> StoredValue in
             if case .literal(let value, _)? = field.values.first { value } else { .null }

@@ -16,6 +16,7 @@ struct Savepoint {
     fileprivate var schema: SchemaState?
     fileprivate var steps: [MigrationStep] = []
     fileprivate var rewrites = TableRewrites()
+    // As it was at the beginning.
     fileprivate let unmatched: UnmatchedReferences?
     // What is only added to is cut back.
     fileprivate let undo: Int

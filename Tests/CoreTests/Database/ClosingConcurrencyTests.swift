@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// Calls `body` when `close()` has begun, but has told nobody yet.
+    /// Calls `body` when `close()` has begun, and no observer is notified yet.
     private func duringClosing(_ db: Database, _ body: () async throws -> Void) async throws {
         let closing = Closing()
         db.attachment = closing

@@ -154,6 +154,12 @@ extension AnythingLater.Human: Migratable {
         }
         #expect(try db.update(Memo.self).set(\.subject, to: nil).run() == 3)
         #expect(try folder.referencedCount() == 0)
+        try db.rawQuery("DELETE FROM Folder")
+        let error = #expect(throws: MakoError.self) { try db.update(Memo.self).set(\.subject, to: folder).run() }
+        if case .danglingReference("Memo", "subject", _, _)? = error {
+        } else {
+            Issue.record("\(String(describing: error))")
+        }
     }
 
     @Test func aRollbackRestoresIt() throws {

@@ -168,6 +168,14 @@ enum Held {
         #expect(try db.query(Bear.self).where(\.lake == nil).count() == 2)
         #expect(keys.all == [[nil, .rowID(2)], [.rowID(2), nil], [.rowID(2), nil]])
         #expect(names.all == ["Plön", nil, nil])
+        try db.query(Lake.self).delete()
+        let error = #expect(throws: MakoError.self) {
+            try db.query(Bear.self).update().set(\.lake, to: bears[1].lake).run()
+        }
+        if case .danglingReference("Bear", "lake", _, _)? = error {
+        } else {
+            Issue.record("\(String(describing: error))")
+        }
         withExtendedLifetime(token) {}
     }
 
