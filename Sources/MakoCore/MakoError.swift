@@ -170,9 +170,8 @@ extension MakoError {
         case .typeMismatch(let table, let column, let expected, let found):
             self = .typeMismatch(entity: table, property: column, expected: "\(expected)", found: found)
         case .nullViolation(let table, let column): self = .missingValue(entity: table, property: column)
-        case .uniqueViolation(let table, let index, let values, _):
-            self = .duplicate(entity: table, properties: [index], values: values)
-        case .duplicateKey(let table, _, let columns, let values):
+        case .uniqueViolation(let table, let columns, let values, _),
+            .duplicateKey(let table, _, let columns, let values):
             self = .duplicate(entity: table, properties: columns, values: values)
         case .syntax(let fault): self = .query(message: "\(fault)")
         case .incompatibleSchema(let table, _), .conversionFailed(let table, _, _, _):

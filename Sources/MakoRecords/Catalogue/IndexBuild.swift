@@ -93,7 +93,7 @@ private struct UniqueCheck: ~Copyable {
 
     func violation(by row: RowKey, of existing: RowKey, _ view: Snapshot) throws(RecordError) -> RecordError {
         .uniqueViolation(
-            table: table.schema.name, index: index.schema.name, values: try values(row, view),
+            table: table.schema.name, columns: index.schema.columns.map(\.name), values: try values(row, view),
             existing: NamedKey(existing, in: table.schema))
     }
 

@@ -426,7 +426,8 @@ extension TableHandle {
 
     func violation(_ index: IndexHandle, _ new: RowReader, _ existing: RowKey) -> RecordError {
         .uniqueViolation(
-            table: schema.name, index: index.schema.name, values: index.parts.map { new.value($0.slot) },
+            table: schema.name, columns: index.schema.columns.map(\.name),
+            values: index.parts.map { new.value($0.slot) },
             existing: NamedKey(existing, in: schema))
     }
 

@@ -20,8 +20,8 @@ public enum RecordError: Error, Sendable, Hashable {
     // Writing rows.
     /// NULL in a column that requires a value.
     case nullViolation(table: String, column: String)
-    /// Another row has the same values in a unique index.
-    case uniqueViolation(table: String, index: String, values: [Value], existing: NamedKey)
+    /// Another row has the same values in the columns of a unique index.
+    case uniqueViolation(table: String, columns: [String], values: [Value], existing: NamedKey)
     /// A row with this key exists; with the key columns and their values.
     case duplicateKey(table: String, key: RowKey, columns: [String], values: [Value])
     /// A key that does not fit the table.
@@ -78,8 +78,9 @@ extension RecordError: CustomStringConvertible {
             "\(error)"
         case .nullViolation(let table, let column):
             "\(table).\(column) must have a value"
-        case .uniqueViolation(let table, let index, let values, let existing):
-            "\(table) has a row (key \(existing)) with the same \(index): \(values.map(\.description).joined(separator: ", "))"
+        case .uniqueViolation(let table, let columns, let values, let existing):
+            "\(table) has a row (key \(existing)) with the same \(columns.joined(separator: ", ")): "
+                + values.map(\.description).joined(separator: ", ")
         case .duplicateKey(let table, _, let columns, let values):
             "\(table) has a row with key \(columns.joined(separator: ", ")) = "
                 + "\(values.map(\.description).joined(separator: ", ")) already"

@@ -47,14 +47,31 @@ import Testing
         #expect(throws: MakoError.self) { try db.rawQuery("SELECT a FROM Other") }
     }
 
+    @Test func aDuplicateNamesTheColumnsNotTheIndex() throws {
+        let db = try cities()
+        try db.rawQuery("CREATE TABLE Pair (a TEXT COLLATE NOCASE, b INTEGER, c TEXT, PRIMARY KEY (a, b))")
+        try db.rawQuery("CREATE UNIQUE INDEX folded ON Pair (c COLLATE NOCASE DESC, b) WHERE b > 0")
+        try db.rawQuery("INSERT INTO Pair (a, b, c) VALUES ('x', 1, 'y')")
+        #expect(
+            throws: MakoError.duplicate(entity: "Pair", properties: ["a", "b"], values: [.text("X"), .integer(1)])
+        ) {
+            try db.rawQuery("INSERT INTO Pair (a, b, c) VALUES ('X', 1, 'z')")
+        }
+        #expect(
+            throws: MakoError.duplicate(entity: "Pair", properties: ["c", "b"], values: [.text("Y"), .integer(1)])
+        ) {
+            try db.rawQuery("INSERT INTO Pair (a, b, c) VALUES ('w', 1, 'Y')")
+        }
+    }
+
     @Test func oneThatFailsLeavesNothing() throws {
         let db = try cities()
         try db.rawQuery("CREATE UNIQUE INDEX once ON City (name)")
         try db.transaction { _ in
-            #expect(throws: MakoError.duplicate(entity: "City", properties: ["once"], values: [.text("Oslo")])) {
+            #expect(throws: MakoError.duplicate(entity: "City", properties: ["name"], values: [.text("Oslo")])) {
                 try db.rawQuery("INSERT INTO City (name) VALUES ('Voss'), ('Oslo')")
             }
-            #expect(throws: MakoError.duplicate(entity: "City", properties: ["once"], values: [.text("x")])) {
+            #expect(throws: MakoError.duplicate(entity: "City", properties: ["name"], values: [.text("x")])) {
                 try db.rawQuery("UPDATE City SET name = 'x'")
             }
             #expect(throws: MakoError.missingValue(entity: "City", property: "name")) {

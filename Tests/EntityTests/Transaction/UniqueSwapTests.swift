@@ -192,6 +192,16 @@ enum Swapped {
         #expect(try db.verify().isClean)
     }
 
+    @Test func aDuplicateNamesEachProperty() throws {
+        let db = try database()
+        try db.save(Swapped.Seat(row: 1, number: 2))
+        let error = #expect(throws: MakoError.self) { try db.save(Swapped.Seat(row: 1, number: 2)) }
+        #expect(
+            error
+                == .duplicate(
+                    entity: "SwappedSeat", properties: ["row", "number"], values: [.integer(1), .integer(2)]))
+    }
+
     @Test func updatesPassValuesOn() throws {
         let db = try database()
         try db.save((0..<1000).map { Swapped.Slot(place: $0) })

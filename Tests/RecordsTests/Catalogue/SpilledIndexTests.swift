@@ -50,7 +50,7 @@ import Testing
         #expect(
             error
                 == .uniqueViolation(
-                    table: "P", index: "name", values: [.text(rows[7].0)], existing: .rowID(8)))
+                    table: "P", columns: ["name"], values: [.text(rows[7].0)], existing: .rowID(8)))
         try fixture.expectSound()
     }
 
@@ -65,7 +65,7 @@ import Testing
         if areTwins {
             #expect(
                 throws: RecordError.uniqueViolation(
-                    table: "P", index: "name", values: [.text(Self.long + "a")], existing: .rowID(11))
+                    table: "P", columns: ["name"], values: [.text(Self.long + "a")], existing: .rowID(11))
             ) { try fixture.migrate(schema) }
         } else {
             try fixture.migrate(schema)

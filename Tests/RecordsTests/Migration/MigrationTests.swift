@@ -390,7 +390,7 @@ import Testing
             var wanted = unique
             wanted.indexes[0].columns[0].noCase = noCase
             let error = #expect(throws: RecordError.self) { try fixture.migrate(wanted) }
-            guard case .uniqueViolation(_, "u", [.text(noCase ? long : twice)], _) = error else {
+            guard case .uniqueViolation(_, ["a"], [.text(noCase ? long : twice)], _) = error else {
                 Issue.record("\(String(describing: error))")
                 return
             }

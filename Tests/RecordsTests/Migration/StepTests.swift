@@ -161,7 +161,7 @@ import Testing
         try fixture.migrate(EntitySchema(name: "U", columns: [ColumnSchema("a", .integer)]))
         let key = try fixture.insert("U", [.integer(7919 * 3 % 12_007)])
         let error = Fixture.error { try fixture.migrate(unique) }
-        guard case .uniqueViolation("U", "u", [.integer(7919 * 3 % 12_007)], .rowID(4)) = error else {
+        guard case .uniqueViolation("U", ["a"], [.integer(7919 * 3 % 12_007)], .rowID(4)) = error else {
             Issue.record("\(String(describing: error))")
             return
         }

@@ -66,8 +66,9 @@ import Testing
             ),
             (.nullViolation(table: "P", column: "a"), "P.a must have a value"),
             (
-                .uniqueViolation(table: "P", index: "u", values: [.integer(1), .text("x")], existing: .rowID(7)),
-                "P has a row (key 7) with the same u: 1, 'x'"
+                .uniqueViolation(
+                    table: "P", columns: ["a", "b"], values: [.integer(1), .text("x")], existing: .rowID(7)),
+                "P has a row (key 7) with the same a, b: 1, 'x'"
             ),
             (.invalidKey(table: "P", reason: "why"), "the key does not fit table P: why"),
             (.idsExhausted(table: "P"), "P holds a row with the largest possible id, so no further id can be given"),

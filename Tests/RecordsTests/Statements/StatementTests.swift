@@ -50,7 +50,7 @@ import Testing
         let session = try people()
         #expect(
             throws: RecordError.uniqueViolation(
-                table: "Person", index: "mail", values: [.text("ADA@X")], existing: .rowID(1))
+                table: "Person", columns: ["mail"], values: [.text("ADA@X")], existing: .rowID(1))
         ) { try session.run("INSERT INTO Person (mail) VALUES ('ADA@X')") }
         #expect(throws: RecordError.self) { try session.run("INSERT INTO Person (id) VALUES (1)") }
         #expect(
@@ -140,7 +140,7 @@ import Testing
         try session.run("CREATE INDEX byStars ON Inn (stars)")
         try session.run("DROP INDEX byStars")
         #expect(try session.table("Inn").schema.indexes == wanted.indexes)
-        #expect(session.refusal("UPDATE Inn SET stars = 4").contains("the same good"))
+        #expect(session.refusal("UPDATE Inn SET stars = 4").contains("the same name:"))
         #expect(try session.run("INSERT OR REPLACE INTO Inn (name, bio, stars) VALUES ('Bo', 'none', 4)").changed == 1)
         #expect(try session.rows("SELECT count(*) FROM Inn WHERE bio MATCH 'town'") == [[.integer(1)]])
         #expect(try session.run("DELETE FROM Inn WHERE Inn MATCH 'anker'").changed == 2)
@@ -245,7 +245,7 @@ import Testing
             "INSERT INTO Trip VALUES ('b', 'o', '2026-01-31')")
         #expect(try session.table("Trip").schema.key == .columns(["home", "day"]))
         #expect(try session.rows("SELECT home.name, there.name FROM Trip") == [[.text("Bergen"), .text("Oslo")]])
-        #expect(session.refusal("INSERT INTO Trip VALUES ('o', 'o', '2026-01-31')").contains("the same there,day"))
+        #expect(session.refusal("INSERT INTO Trip VALUES ('o', 'o', '2026-01-31')").contains("the same there, day:"))
         #expect(session.refusal("INSERT INTO Trip VALUES ('b', NULL, '2026-01-31')").contains("already"))
         #expect(session.refusal("UPDATE City SET code = 'x'").contains("is the key"))
         #expect(try session.run("INSERT OR REPLACE INTO City VALUES ('b', 'Bjørgvin')").lastKey != nil)

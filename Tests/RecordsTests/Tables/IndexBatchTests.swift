@@ -108,7 +108,7 @@ import Testing
                 }
                 _ = try put([.null, .integer(0), .text(clash)], nil, table, batch, tx)
                 let expected = RecordError.uniqueViolation(
-                    table: "Page", index: "code", values: [.text(clash)],
+                    table: "Page", columns: ["code"], values: [.text(clash)],
                     existing: NamedKey(clash == "taken" ? known : keys[7], in: nil))
                 #expect(throws: expected) { try batch.flush(in: tx) }
                 // It stays so until the batch is given up.
@@ -132,7 +132,7 @@ import Testing
             _ = try put([.text("b"), .integer(2), .text("short")], nil, table, batch, tx)
             _ = try put([.text("c"), .integer(3), .text(long + "b")], nil, table, batch, tx)
             let expected = RecordError.uniqueViolation(
-                table: "Page", index: "code", values: [.text(long + "a")], existing: NamedKey(first, in: nil))
+                table: "Page", columns: ["code"], values: [.text(long + "a")], existing: NamedKey(first, in: nil))
             #expect(throws: expected) { try put([.text("d"), .integer(4), .text(long + "a")], nil, table, batch, tx) }
             try batch.flush(in: tx)
         }

@@ -156,7 +156,7 @@ import MakoRecords
         #expect(
             taken
                 == .uniqueViolation(
-                    table: "Wolf", index: "Wolf.tag", values: [.text("1 wolf 4")], existing: named(1, "wolf 4")))
+                    table: "Wolf", columns: ["tag"], values: [.text("1 wolf 4")], existing: named(1, "wolf 4")))
         try fixture.expectSound()
     }
 
@@ -247,7 +247,7 @@ import MakoRecords
         #expect(
             error
                 == .uniqueViolation(
-                    table: "Wolf", index: "Wolf.tag", values: [.text("5 wolf 1")], existing: named(5, "wolf 1")))
+                    table: "Wolf", columns: ["tag"], values: [.text("5 wolf 1")], existing: named(5, "wolf 1")))
         #expect(try table.count(in: fixture.store.snapshot()) == Self.pack.count)
     }
 

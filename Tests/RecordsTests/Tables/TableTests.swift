@@ -155,7 +155,7 @@ import Testing
             for (index, value) in row("d", 1, 8, "ADA@X").enumerated() { writer.set(index, value) }
             #expect(
                 throws: RecordError.uniqueViolation(
-                    table: "Person", index: "Person.mail", values: [.text("ADA@X")], existing: .rowID(1))
+                    table: "Person", columns: ["mail"], values: [.text("ADA@X")], existing: .rowID(1))
             ) { try table.insert(&writer, in: tx, changes: &changes) }
             #expect(changes.isEmpty)
             #expect(try table.verify(in: tx.view) == [])
@@ -355,7 +355,7 @@ import Testing
         try fixture.insert("Page", [.text(long + "b")])
         #expect(
             throws: RecordError.uniqueViolation(
-                table: "Page", index: "u", values: [.text(long + "a")], existing: NamedKey(first, in: nil))
+                table: "Page", columns: ["text"], values: [.text(long + "a")], existing: NamedKey(first, in: nil))
         ) {
             try fixture.insert("Page", [.text(long + "a")])
         }

@@ -46,7 +46,7 @@ import Testing
             set(2)
             #expect(
                 throws: RecordError.uniqueViolation(
-                    table: "P", index: "number", values: [.integer(2)], existing: .rowID(2))
+                    table: "P", columns: ["number"], values: [.integer(2)], existing: .rowID(2))
             ) { try table.update(&row, key: .rowID(1), in: tx, changes: &changes) }
             #expect(changes.isEmpty)
             #expect(try table.verify(in: tx.view) == [])
@@ -64,7 +64,7 @@ import Testing
         for notes in [Self.long + "a", Self.long.uppercased() + "A"] {
             #expect(
                 throws: RecordError.uniqueViolation(
-                    table: "P", index: "notes", values: [.text(notes)], existing: .rowID(1))
+                    table: "P", columns: ["notes"], values: [.text(notes)], existing: .rowID(1))
             ) { try fixture.insert("P", [.null, .null, .text(notes)]) }
         }
         try fixture.insert("P", [.null, .null, .text(Self.long + "c")])
