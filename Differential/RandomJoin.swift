@@ -123,6 +123,7 @@ extension RandomQuery {
                     "\(other).\(first(.double)) = \(name).v", "\(name).n = \(other).\(first(.ascii))",
                     "\(name).n COLLATE NOCASE = \(other).\(first(.ascii))", "\(name).id < \(other).ref",
                     "\(name).id = \(other).\(first(.double))", "\(name).v + 1 = \(other).\(first(.integer))",
+                    range("\(name).id", "\(other).ref"), range("\(name).v", "\(other).\(first(.double))"),
                 ])
             mako += meeting
             // The sign keeps SQLite 3.40 from applying the collation of this equation to others of the column.
@@ -138,10 +139,22 @@ extension RandomQuery {
             return
         }
         let column = random.pick(world.columns)
-        switch random.below(4) {
+        switch random.below(6) {
         case 0: add("\(name).id = \(other).ref")
-        case 1: add("\(name).\(first(.double)) = \(other).\(first(.integer))")
+        case 1: add(range("\(name).\(first(.integer))", "\(other).\(first(random.pick([.integer, .double])))"))
+        case 2: add(range("\(name).\(column.name)", "\(other).\(column.name)", isNumber: false))
+        case 3: add("\(name).\(first(.double)) = \(other).\(first(.integer))")
         default: add("\(other).\(column.name) = \(name).\(column.name)")
+        }
+    }
+
+    /// A range of a column between values of another table, or on one side of one.
+    private mutating func range(_ column: String, _ other: String, isNumber: Bool = true) -> String {
+        switch random.below(isNumber ? 4 : 3) {
+        case 0: "\(column) \(random.pick(["<", "<=", ">", ">="])) \(other)"
+        case 1: "\(other) \(random.pick(["<", ">="])) \(column)"
+        case 2: "\(column) >= \(other) AND \(column) <= \(other)"
+        default: "\(column) > \(other) AND \(other) * 2 >= \(column)"
         }
     }
 }

@@ -211,6 +211,9 @@ struct QueryRenderer {
         var from = ""
         for (index, joined) in join.tables.enumerated() {
             let name = scope.name(of: index)
+            if joined.isOuterRow {
+                throw QueryRenderer.refused("a correlated sub-query that groups, joins or puts together")
+            }
             var item: String
             if let query = joined.query {
                 let columns = query.first.kinds.indices.map { "c\($0)" }.joined(separator: ", ")
@@ -249,7 +252,6 @@ struct QueryRenderer {
             if subquery.form == .exists { return inner }
             let column = subquery.isNoCase ? ExpressionRenderer.folded("s.c0") : "s.c0"
             return "SELECT \(column) FROM (\(inner)) AS s\(subquery.form == .scalar ? " LIMIT 1" : "")"
-        case .perRow: throw QueryRenderer.refused("a correlated sub-query that groups, joins or puts together")
         case .held, .holders: throw QueryRenderer.refused("a sub-query over a collection")
         }
     }

@@ -16,6 +16,28 @@ struct KeyRange: Sendable, Hashable {
         upper = number & 0xFF == 0xFF ? KeyRange.successor(lower) : KeyBuffer.bytes(of: number + 1)
     }
 
+    /// Makes the range of keys with a prefix whose next column is limited on one side or on both. It excludes NULL, which
+    /// sorts before the values, or after them in a descending column.
+    ///
+    /// - Parameters:
+    ///   - low, high: the prefix with the encoded limit, and whether the limit is in the range.
+    init(
+        behind prefix: [UInt8], _ low: (key: [UInt8], isInside: Bool)?, _ high: (key: [UInt8], isInside: Bool)?,
+        descending: Bool
+    ) {
+        let (first, last) = descending ? (high, low) : (low, high)
+        if let first {
+            lower = first.isInside ? first.key : KeyRange.successor(first.key) ?? first.key
+        } else {
+            lower = descending ? prefix : prefix + [1]
+        }
+        if let last {
+            upper = last.isInside ? KeyRange.successor(last.key) : last.key
+        } else {
+            upper = descending ? prefix + [0xFF] : KeyRange.successor(prefix)
+        }
+    }
+
     init(lower: [UInt8], upper: [UInt8]?) {
         self.lower = lower
         self.upper = upper

@@ -69,7 +69,9 @@ package struct MetamorphicDraw {
         }
         if random.chance(40) || pairs.isEmpty { return "T.r = U.id" }
         let pair = random.pick(pairs)
-        return "T.\(pair.0) \(random.pick(["=", "=", "<", "!="])) U.\(pair.1)"
+        let compared = "T.\(pair.0) \(random.pick(["=", "=", "<", "!="])) U.\(pair.1)"
+        let limit = random.pick(pairs)
+        return random.chance(70) ? compared : "\(compared) AND U.\(limit.1) \(random.pick(["<=", ">"])) T.\(limit.0)"
     }
 
     package mutating func column(_ table: String) -> MetamorphicWorld.Column { random.pick(world.columns[table] ?? []) }

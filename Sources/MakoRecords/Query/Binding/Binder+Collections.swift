@@ -97,6 +97,7 @@ extension Binder {
         guard let scope, let first = path.first else { return nil }
         if let found = try? scope.start(path[...], .none) {
             let source = scope.sources[found.node]
+            if source.outerRow != nil { return nil }
             return (source.name, source.table, path.count - found.rest.count)
         }
         let owners = scope.sources.prefix(scope.visible).filter {

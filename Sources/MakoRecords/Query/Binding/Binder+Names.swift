@@ -17,7 +17,7 @@ extension Binder {
         if let scope {
             (node, path) = try scope.start(path, at)
             place = scope.sources[node].table
-            owner = scope.sources[node].name + "."
+            owner = scope.sources[node].outerRow == nil ? scope.sources[node].name + "." : ""
         } else if !isPath, let reference = try reference(path, at) {
             node = reference
             place = joins[node].target

@@ -129,22 +129,22 @@ extension Binder {
     /// Binds a sub-query that runs as a statement of its own.
     private mutating func whole(_ subquery: Subquery, _ form: BoundSubquery.Form) throws(RecordError) -> BoundSubquery {
         let values = Array(parameters.prefix(subquery.statement.parameterCount))
-        func made(_ query: BoundSubquery.Query, _ bound: LogicalPlan) throws(RecordError) -> BoundSubquery {
-            try Binder.check(bound.first.names.count, form, subquery.at)
-            return BoundSubquery(form, query, outers: outer?.values ?? [], running: bound)
+        var statement = subquery.statement
+        // The first row is enough. Aggregates of all rows have one.
+        let isOneRow = statement.isGrouped && statement.groupBy.isEmpty && statement.compounds.isEmpty
+        if form != .list, !isOneRow { statement.limit = min(1, statement.limit ?? 1) }
+        for place in statement.compounds.indices {
+            statement.compounds[place].statement = try statement.compounds[place].statement.flattened(
+                catalogue, isPart: true)
         }
         if let outer {
-            let reading = OuterReading(outer: outer)
-            let statement = try reading.parameterized(subquery.statement)
-            if !outer.values.isEmpty {
-                let perRow = RowStatement(
-                    statement: statement, names: reading.names, catalogue: catalogue, parameters: values, named: named,
-                    text: subquery.at.words)
-                return try made(.perRow(perRow), try perRow.bound(reading.samples, budget))
-            }
+            let (joined, row) = try OuterReading(outer, number: budget.outerRows.count).joined(statement)
+            statement = joined
+            if let row { budget.note(row) }
         }
-        let bound = try subquery.statement.bound(catalogue, values, named, budget)
-        return try made(.statement(bound), bound)
+        let bound = try statement.bound(catalogue, values, named, budget)
+        try Binder.check(bound.first.names.count, form, subquery.at)
+        return BoundSubquery(form, .statement(bound), outers: outer?.values ?? [], running: bound)
     }
 
     static func kind(_ expr: BoundExpr, of aggregate: AggregateFunction?) -> ValueKind {
@@ -195,18 +195,5 @@ extension SelectStatement {
     var isWholeOnly: Bool {
         hasNoTable || !commonTables.isEmpty || (isGrouped && !isPlainAggregate) || !joins.isEmpty || !compounds.isEmpty
             || (isDistinct && (limit != nil || offset != nil))
-    }
-}
-
-extension RowStatement {
-    /// Binds the statement for one row.
-    ///
-    /// - Parameter budget: the budget of the outer statement.
-    func bound(
-        _ values: [Value], _ budget: SubqueryBudget = SubqueryBudget()
-    ) throws(RecordError) -> LogicalPlan {
-        var named = named
-        for (name, value) in zip(names, values) { named[name] = value }
-        return try statement.bound(catalogue, parameters, named, budget)
     }
 }

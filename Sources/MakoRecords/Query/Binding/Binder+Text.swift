@@ -22,12 +22,13 @@ extension Binder {
         _ path: [String], _ at: SourcePosition, _ text: String
     ) throws(RecordError) -> BoundMatch {
         let name = Expr.written(path)
-        if scope == nil, path.count == 1, table.schema.column(named: path[0]) == nil,
+        let node = scope.map(\.ownTable) ?? -1
+        if let node, path.count == 1, table.schema.column(named: path[0]) == nil,
             let index = try wholeIndex(path[0], at)
         {
             return BoundMatch(
                 table: table, index: index, query: try MatchQuery(text, index, columns: .max), text: text, path: name,
-                key: nil, column: nil)
+                key: try key(node, table, name, at), column: nil)
         }
         let column = try resolved(path, at)
         let place = column.node < 0 ? table : joins[column.node].target
@@ -40,16 +41,21 @@ extension Binder {
                 "\(place.schema.name).\(path.last ?? "") has no full-text index, which MATCH needs; declare one: "
                     + "@Attribute(.fullText), #FullText<\(place.schema.name)>([\\.\(path.last ?? "")])")
         }
-        var key: BoundColumn?
-        if column.node >= 0 {
-            guard place.isRowID else {
-                throw at.error("\(place.schema.name) has no row ids, so MATCH cannot search it through \(name)")
-            }
-            key = BoundColumn(node: column.node, ordinal: nil, type: .integer, path: name)
-        }
+        let key = try key(column.node, place, name, at)
         let query = try MatchQuery(text, index, columns: 1 << UInt64(number))
         return BoundMatch(
             table: place, index: index, query: query, text: text, path: column.path, key: key, column: column)
+    }
+
+    /// Returns the key by which a row of a joined table is found among the matches; `nil` for the own row.
+    private func key(
+        _ node: Int, _ place: TableHandle, _ name: String, _ at: SourcePosition
+    ) throws(RecordError) -> BoundColumn? {
+        if node < 0 { return nil }
+        guard place.isRowID else {
+            throw at.error("\(place.schema.name) has no row ids, so MATCH cannot search it through \(name)")
+        }
+        return BoundColumn(node: node, ordinal: nil, type: .integer, path: name)
     }
 
     /// Returns the full-text index that a name denotes: its own name, or that of its table.

@@ -9,8 +9,7 @@ extension Binder {
         case .literal(let value, _):
             return .constant(value)
         case .parameter(let parameter, let at):
-            let value = try Binder.value(of: parameter, at, parameters, named)
-            return value.isNull ? Binder.null(of: RowStatement.kind(parameter)) : .constant(value)
+            return .constant(try Binder.value(of: parameter, at, parameters, named))
         case .column(let path, let at):
             if let results { return try results.value(path, at) }
             if let value = try scopedValue(path, at) { return value }
@@ -85,22 +84,6 @@ extension Binder {
         if let value = try scopedValue(path, at) { return value }
         if let rank = try rank(path, at) { return rank }
         return .column(try resolve(path, at))
-    }
-
-    /// Returns NULL of a kind, or of any kind.
-    private static func null(of kind: ValueKind?) -> BoundExpr {
-        let cast: QueryFunction? =
-            switch kind {
-            case .bool: .castBool
-            case .whole: .castInteger
-            case .real: .castReal
-            case .text: .castText
-            case .blob: .castBlob
-            case .date: .castDate
-            case .uuid: .castUUID
-            case .decimal, .null, nil: nil
-            }
-        return cast.map { .function($0, [.constant(.null)]) } ?? .constant(.null)
     }
 
     private mutating func bindArithmetic(

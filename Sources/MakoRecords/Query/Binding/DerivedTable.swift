@@ -30,6 +30,18 @@ struct DerivedColumn: Sendable {
         self.isDecimal = isDecimal
     }
 
+    /// Makes a column that holds the values of another.
+    init(_ column: BoundColumn, in table: TableHandle?) {
+        guard let ordinal = column.ordinal, let table else {
+            self.init(.integer)
+            return
+        }
+        // A column of keys is read as the bytes that it stores.
+        let type: ColumnType = column.type == .keys ? .blob : column.type
+        let target = type == .reference || column.type == .integer ? table.columns[ordinal].target : nil
+        self.init(type, target: target, isDecimal: column.isDecimal)
+    }
+
     /// Returns a column that holds the values of both; `nil` if there is none.
     func joined(_ other: DerivedColumn) -> DerivedColumn? {
         if isNull { return other }
@@ -55,12 +67,7 @@ extension BoundSelect {
 
     private func derived(_ expr: BoundExpr) -> DerivedColumn {
         switch expr {
-        case .column(let column):
-            guard let ordinal = column.ordinal, let table = table(of: column) else { return DerivedColumn(.integer) }
-            // A column of keys is read as the bytes that it stores.
-            let type: ColumnType = column.type == .keys ? .blob : column.type
-            let target = type == .reference || column.type == .integer ? table.columns[ordinal].target : nil
-            return DerivedColumn(type, target: target, isDecimal: column.isDecimal)
+        case .column(let column): return DerivedColumn(column, in: table(of: column))
         case .result(let number, let kind, _):
             guard let group else { return DerivedColumn(kind) }
             if number < group.keys.count { return derived(group.keys[number]) }
@@ -68,6 +75,10 @@ extension BoundSelect {
             guard aggregate.function == .minimum || aggregate.function == .maximum, let argument = aggregate.argument
             else { return DerivedColumn(kind) }
             return derived(argument)
+        case .outer(let value):
+            guard case .join(let join) = source, let row = join.tables.first, row.isOuterRow else { break }
+            let column = row.table.columns[value.index]
+            return DerivedColumn(column.type, target: column.target, isDecimal: value.kind == .decimal)
         case .constant(.unsigned): return DerivedColumn(.unsigned)
         case .constant(.integer(let number)):
             var column = DerivedColumn(.integer)
@@ -80,8 +91,9 @@ extension BoundSelect {
             let values = choice.branches.map(\.value) + [choice.otherwise ?? .constant(.null)]
             return derived(anyOf: values) ?? DerivedColumn(Binder.kind(expr))
         case .function(.nullif, let values): return derived(values[0])
-        default: return DerivedColumn(Binder.kind(expr))
+        default: break
         }
+        return DerivedColumn(Binder.kind(expr))
     }
 
     private func derived(anyOf values: [BoundExpr]) -> DerivedColumn? {

@@ -5,6 +5,7 @@ struct GroupResults {
     fileprivate(set) var values: [BoundExpr] = []
     /// The collations of keys that are columns.
     fileprivate var collations: [Collation?] = []
+    fileprivate var outerRow: OuterRow?
 
     func collation(_ number: Int) -> Collation? { collations.indices.contains(number) ? collations[number] : nil }
 
@@ -14,6 +15,7 @@ struct GroupResults {
         if path.count == 2, path[0] == GroupResults.mark, let number = Int(path[1]), values.indices.contains(number) {
             return values[number]
         }
+        if path.count == 2, path[0] == outerRow?.name, let value = outerRow?.value(path[1]) { return value }
         throw at.error("a column beside aggregates must stand in GROUP BY")
     }
 }
@@ -57,7 +59,7 @@ struct GroupBinder {
             return GroupResults.name(
                 keys.count + (try number(part, function, isDistinct, argument)), at: part.position)
         }
-        guard case .column(let path, let at) = part else { return nil }
+        guard case .column(let path, let at) = part, path[0] != binder.scope?.outerRow?.name else { return nil }
         // Resolves other spellings of a key column.
         let column = try binder.resolve(path, at)
         let number = boundKeys.firstIndex {
@@ -121,6 +123,7 @@ struct GroupBinder {
     /// Returns the scope in which expressions over groups are bound.
     func results() -> GroupResults {
         var results = GroupResults()
+        results.outerRow = binder.scope?.outerRow
         for (number, (key, bound)) in zip(keys, boundKeys).enumerated() {
             results.values.append(.result(number, Binder.kind(bound), key.position.words))
             var collation: Collation?

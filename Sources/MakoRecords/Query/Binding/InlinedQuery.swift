@@ -88,7 +88,7 @@ struct InlinedQuery {
         var orders: [Order] = []
         for var order in try SelectNames.orders(statement, outputs) {
             if case .literal = order.expr.uncollated { continue }
-            order.expr = try order.expr.qualified(by: sourceName, insteadOf: sourceName)
+            order.expr = try qualified(order.expr, by: sourceName)
             orders.append(order)
         }
         return orders
@@ -146,28 +146,40 @@ extension Expr {
 
     /// The number of its nodes.
     var size: Int { children.reduce(1) { $0 + $1.size } }
+}
 
-    /// Returns the same expression with its columns qualified by a table's name.
-    func qualified(by name: String, insteadOf old: String) throws(RecordError) -> Expr {
-        try rewritten { (part) throws(RecordError) in
+extension InlinedQuery {
+    /// Returns an expression of the query with its own columns qualified by a name.
+    func qualified(_ expr: Expr, by name: String) throws(RecordError) -> Expr {
+        try expr.rewritten { (part) throws(RecordError) in
             switch part {
             case .column(let path, let at):
-                let isNamed = path.count > 1 && Folding.folded(path[0]) == Folding.folded(old)
-                return .column([name] + (isNamed ? path.dropFirst() : path[...]), at: at)
-            case .collection, .subquery: throw position.notWrittenOut
+                if path.count > 1 {
+                    if Folding.folded(path[0]) == Folding.folded(sourceName) {
+                        return .column([name] + path.dropFirst(), at: at)
+                    }
+                    if OuterRow.isName(path[0]) { return part }
+                    // A column of a query around it.
+                    if !isOwn(path[0]) { throw at.notWrittenOut }
+                }
+                return .column([name] + path, at: at)
+            case .collection, .subquery: throw expr.position.notWrittenOut
             default: return nil
             }
         }
     }
-}
 
-extension InlinedQuery {
+    private func isOwn(_ column: String) -> Bool {
+        let folded = Folding.folded(column)
+        return sources.contains { $0.table.schema.visibleNames.contains { Folding.folded($0) == folded } }
+    }
+
     /// The condition with its columns qualified by the table's name.
     var qualifiedCondition: Condition? {
         get throws(RecordError) {
             guard let condition = statement.condition else { return nil }
             return try condition.rewritten(
-                { (expr) throws(RecordError) in try expr.qualified(by: name, insteadOf: sourceName) },
+                { (expr) throws(RecordError) in try qualified(expr, by: name) },
                 subqueries: { (subquery) throws(RecordError) in throw subquery.at.notWrittenOut })
         }
     }

@@ -33,7 +33,7 @@ struct JoinedQueries {
 
     private func expr(_ path: ArraySlice<String>, of source: Source, _ at: SourcePosition) throws(RecordError) -> Expr {
         guard let query = source.query else { return .column([source.name] + path, at: at) }
-        let expr = try query.expr(path, at).qualified(by: source.name, insteadOf: query.sourceName)
+        let expr = try query.qualified(try query.expr(path, at), by: source.name)
         guard let presence = source.presence, !expr.needsItsRow else { return expr }
         // For an unmatched row of a left join, computed columns must be NULL, too.
         let isThere = Condition.not(.isNull(.column([source.name, presence], at: at)))

@@ -3,6 +3,8 @@ final class SubqueryBudget {
     private var left = 500
     /// Every table that the sub-queries read.
     private(set) var tables: Set<String> = []
+    /// The outer rows that its sub-queries read, by their names.
+    private(set) var outerRows: [String: OuterRow] = [:]
     /// The current time, if the statement has read it.
     private(set) var lookedAtClock: Double?
 
@@ -15,6 +17,8 @@ final class SubqueryBudget {
     }
 
     func note(_ subquery: BoundSubquery) { tables.formUnion(subquery.tables) }
+
+    func note(_ row: OuterRow) { outerRows[row.name] = row }
 
     func take(_ at: SourcePosition) throws(RecordError) {
         left -= 1

@@ -1,6 +1,7 @@
 /// Binds a SELECT statement.
 struct SelectBinder {
     private let statement: SelectStatement
+    /// The outer row, if there is one, then the tables of FROM.
     private let sources: [JoinScope.Source]
     /// The queries that produce rows of sources, by the sources' indexes.
     private let queries: [Int: LogicalPlan]
@@ -24,7 +25,7 @@ struct SelectBinder {
             throw SourcePosition.valuesLeftOver(
                 parameters.count, places: looped.parameterCount, in: looped.tableAt.text)
         }
-        let isJoin = !looped.joins.isEmpty
+        let isJoin = !looped.joins.isEmpty || looped.outerRow != nil
         var sources: [JoinScope.Source] = []
         var queries: [Int: LogicalPlan] = [:]
         func add(_ name: String, _ alias: String?, _ at: SourcePosition) throws(RecordError) {
@@ -35,11 +36,18 @@ struct SelectBinder {
             queries[sources.count] = query
             sources.append(source)
         }
+        if let row = looped.outerRow.flatMap({ budget.outerRows[$0] }) {
+            sources.append(JoinScope.Source(name: row.name, table: row.table, outerRow: row))
+        }
         if !looped.hasNoTable { try add(looped.table, looped.alias, looped.tableAt) }
         for join in looped.joins { try add(join.table, join.alias ?? join.table, join.at) }
+        if sources.count > JoinClause.tableLimit {
+            throw looped.tableAt.error("a statement joins at most \(JoinClause.tableLimit) tables")
+        }
         (self.sources, self.queries) = (sources, queries)
-        statement = SelectNames(looped, sources).statement
-        outputs = try SelectNames.outputs(statement, sources, isJoin: isJoin || sources.isEmpty)
+        let tables = sources.filter { $0.outerRow == nil }
+        statement = SelectNames(looped, tables).statement
+        outputs = try SelectNames.outputs(statement, tables, isJoin: isJoin || tables.isEmpty)
         if outputs.isEmpty { throw looped.tableAt.error("* means the columns of tables, and there is no FROM") }
     }
 
@@ -56,7 +64,9 @@ struct SelectBinder {
     /// The selection from the one table; `nil` for a join, a query or no table.
     var selection: Selection? {
         get throws(RecordError) {
-            guard statement.joins.isEmpty, queries[0] == nil, !sources.isEmpty else { return nil }
+            guard statement.joins.isEmpty, statement.outerRow == nil, queries[0] == nil, !sources.isEmpty else {
+                return nil
+            }
             let isWhole = !statement.isGrouped && !statement.isDistinct
             let orders = statement.isGrouped ? [] : try SelectNames.orders(statement, outputs)
             var selection = Selection(
@@ -84,18 +94,22 @@ struct SelectBinder {
 
     private func joined() throws(RecordError) -> BoundSelect {
         var binder = Binder(
-            sources.first?.table ?? .none, catalogue, parameters, named,
+            sources.first { $0.outerRow == nil }?.table ?? .none, catalogue, parameters, named,
             joins: sources.map { .supplied($0.table, $0.name) })
         binder.budget = budget
+        binder.alias = statement.alias
         var scope = JoinScope(sources, prefersFirst: statement.prefersFirst)
-        var tables = sources.enumerated().map { JoinedTable(name: $1.name, table: $1.table, query: queries[$0]) }
+        var tables = sources.enumerated().map {
+            JoinedTable(name: $1.name, table: $1.table, query: queries[$0], isOuterRow: $1.outerRow != nil)
+        }
         var conjuncts: [BoundCondition] = []
+        let second = sources.count - statement.joins.count
         for (index, join) in statement.joins.enumerated() {
-            scope.visible = index + 2
+            scope.visible = second + index + 1
             binder.scope = scope
             let bound = try join.condition.map { (condition) throws(RecordError) in try binder.bind(condition) }
             if join.kind == .left {
-                tables[index + 1].left = bound?.conjuncts ?? []
+                tables[second + index].left = bound?.conjuncts ?? []
             } else if let bound {
                 conjuncts.append(bound)
             }

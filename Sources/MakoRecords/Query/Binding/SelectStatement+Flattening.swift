@@ -96,7 +96,7 @@ extension SelectStatement {
                 copy.orderBy[index].expr = orders[index].expr
             } else if let name = order.soleName, copy.outputs.contains(where: { $0.name == name && $0.expr != order }) {
                 // A column with the name of another output.
-                copy.orderBy[index].expr = try order.qualified(by: inlined.sourceName, insteadOf: inlined.sourceName)
+                copy.orderBy[index].expr = try inlined.qualified(order, by: inlined.sourceName)
             }
         }
         return copy
@@ -172,8 +172,7 @@ extension Subquery {
                         switch expr {
                         case .column(let path, let at) where path.count > 1 && inlined.isNamed(path[0]):
                             isUsed = true
-                            return try inlined.expr(path.dropFirst(), at)
-                                .qualified(by: source, insteadOf: inlined.sourceName)
+                            return try inlined.qualified(try inlined.expr(path.dropFirst(), at), by: source)
                         case .subquery(let inner): return .subquery(try exchanged(inner, inner.names))
                         default: return nil
                         }

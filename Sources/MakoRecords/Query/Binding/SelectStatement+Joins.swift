@@ -11,10 +11,11 @@ extension [SelectionJoin] {
 }
 
 extension SelectStatement {
-    /// Returns the statement with its references as joins, if one of them may match several rows. Unqualified names
-    /// then mean the first table.
+    /// Returns the statement with its references as joins, if one of them may match several rows, or if it reads an
+    /// outer row. Unqualified names then mean the first table.
     func looped(_ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
-        guard joins.isEmpty, try references.repeatRows(catalogue) else { return self }
+        if !joins.isEmpty || references.isEmpty { return self }
+        if outerRow == nil, !(try references.repeatRows(catalogue)) { return self }
         var copy = self
         copy.references = []
         copy.prefersFirst = true

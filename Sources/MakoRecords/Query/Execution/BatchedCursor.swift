@@ -45,7 +45,7 @@ package struct BatchedCursor: Sendable {
             case .keyRanges(let ranges): .keyRanges(inScanOrder(ranges))
             case .index(let index, let ranges): .index(index, inScanOrder(ranges))
             // All rows are found at once.
-            case .fullText, .gathered, .query: .unsorted
+            case .fullText, .gathered, .query, .outerRow: .unsorted
             }
     }
 

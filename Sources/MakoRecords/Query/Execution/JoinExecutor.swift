@@ -154,6 +154,9 @@ private final class JoinLoop {
         case .index(let index, let parts):
             lookup = .index(try JoinIndexScan(index, table, JoinKey(parts, plan.joins, view, supply), view))
             self.own = own(bound)
+        case .range(let range):
+            lookup = .range(JoinRangeScan(range, step.own, plan.joins, view, supply, measure?.part(0)))
+            self.own = nil
         case .holders(let holders, let expr):
             let part = JoinKeyPart(origin: .outer(expr), type: holders.type, noCase: false, descending: false)
             lookup = .members(
@@ -218,7 +221,7 @@ private final class JoinLoop {
             case .index, .members(_, isIndexed: true): join.counts.entries += lookedUp
             case .kept(let rows): join.hold(rows.memory)
             case .outerHash(let rows): join.hold(rows.memory)
-            case .all, .key, .members: break
+            case .all, .key, .range, .members: break
             }
         }
         if let measure, let end = measure.loopEnd, end !== join {
@@ -255,6 +258,11 @@ private final class JoinLoop {
         case .index(let scan):
             try scan.forEachRow { bytes, id in
                 goesOn = try test(RowReader(bytes, layout), id, body)
+                return goesOn
+            }
+        case .range(let scan):
+            try scan.forEachRow { key, row in
+                goesOn = try take(row, key.rowID ?? 0, body)
                 return goesOn
             }
         case .members(let rows, _):
@@ -338,6 +346,7 @@ private enum JoinLookup {
     case all
     case key(JoinKey)
     case index(JoinIndexScan)
+    case range(JoinRangeScan)
     case members(JoinMembers, isIndexed: Bool)
     case kept(KeptRows)
     case outerHash(KeptOuterRows)

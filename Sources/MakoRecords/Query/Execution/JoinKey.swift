@@ -48,13 +48,7 @@ final class JoinKey {
 
     init(_ parts: [JoinKeyPart], _ joins: [JoinNode], _ view: Snapshot, _ supply: RowContext) {
         self.parts = parts
-        let exprs = parts.map { part in
-            switch part.origin {
-            case .outer(let expr): expr
-            case .constant(let value): BoundExpr.constant(value)
-            }
-        }
-        values = ExpressionExecutor(bound: exprs, nil, joins, view, supply)
+        values = ExpressionExecutor(bound: parts.map(\.origin.expr), nil, joins, view, supply)
         self.supply = supply
     }
 
@@ -63,7 +57,7 @@ final class JoinKey {
         of table: TableHandle, in view: Snapshot, _ body: (UnsafeRawBufferPointer, Int64) throws -> Void
     ) throws {
         if table.isRowID {
-            guard case .integer(let id)? = fitting(try values.operand(0, supply.blank, .rowID(0)), .integer) else {
+            guard case .integer(let id)? = try values.operand(0, supply.blank, .rowID(0)).fitting(.integer) else {
                 return
             }
             _ = try view.withValue(of: KeyOrder.treeKey(id), in: table.rows) { try body($0, id) }
@@ -75,7 +69,7 @@ final class JoinKey {
     /// Returns the row key that a column of keys may hold; `nil` if there is none.
     func rowKey(isRowID: Bool) throws -> RowKey? {
         if !isRowID { return try encode() ? .bytes(bytes) : nil }
-        guard case .integer(let id)? = fitting(try values.operand(0, supply.blank, .rowID(0)), .integer) else {
+        guard case .integer(let id)? = try values.operand(0, supply.blank, .rowID(0)).fitting(.integer) else {
             return nil
         }
         return .rowID(id)
@@ -89,7 +83,7 @@ final class JoinKey {
         buffer.clear()
         for (index, part) in parts.enumerated() {
             let operand = try values.operand(index, supply.blank, .rowID(0))
-            guard let operand = fitting(operand, part.type) else { return false }
+            guard let operand = operand.fitting(part.type) else { return false }
             let start = buffer.count
             buffer.append(operand, noCase: part.noCase)
             if part.descending { buffer.complement(from: start) }
@@ -98,19 +92,21 @@ final class JoinKey {
         bytes.append(contentsOf: buffer.raw)
         return true
     }
+}
 
-    /// Returns the value in the column's type; `nil` if no row can have it.
-    private func fitting(_ operand: Operand, _ type: ColumnType) -> Operand? {
-        if operand.isNull { return nil }
+extension Operand {
+    /// Returns the value in a column's type; `nil` if no row can have it.
+    func fitting(_ type: ColumnType) -> Operand? {
+        if isNull { return nil }
         switch type {
         case .integer, .reference, .unsigned:
-            guard case .double(let number) = operand else { return operand }
+            guard case .double(let number) = self else { return self }
             if let whole = Int64(exactly: number) { return .integer(whole) }
             return UInt64(exactly: number).map { .unsigned($0) }
         case .double:
-            guard let whole = operand.asWhole, let number = operand.asDouble else { return operand }
+            guard let whole = asWhole, let number = asDouble else { return self }
             return Int128(exactly: number) == whole ? .double(number) : nil
-        default: return operand
+        default: return self
         }
     }
 }

@@ -205,7 +205,7 @@ struct KeyGathering {
         _ access: Access, _ kind: Key.Type, _ measure: PlanMeasure?
     ) throws(RecordError) -> [Key] {
         switch access {
-        case .nothing, .gathered, .query: measure?.access.operation = .nothing
+        case .nothing, .gathered, .query, .outerRow: measure?.access.operation = .nothing
         case .rows, .keyRanges: measure?.access.operation = .keyRange
         case .keys: measure?.access.operation = .keyLookup
         case .index: measure?.access.operation = .coveringIndexScan
@@ -221,7 +221,7 @@ struct KeyGathering {
         try recorded {
             switch access {
             // ``gathered(_:_:_:)`` combines sets. Rows of a query have no row keys.
-            case .nothing, .gathered, .query: break
+            case .nothing, .gathered, .query, .outerRow: break
             case .keys(let list): for key in list { _ = try found.take(key) }
             case .index(let index, let ranges):
                 try IndexScan(index, table, view, false).run(ranges) { try found.take($0) }
@@ -251,7 +251,7 @@ struct KeyGathering {
         case .index, .fullText: measure?.access.counts.entries += found.keys.count
         case .rows, .keyRanges: measure?.access.counts.rows += found.keys.count
         // Given keys need no lookup.
-        case .nothing, .keys, .gathered, .query: break
+        case .nothing, .keys, .gathered, .query, .outerRow: break
         }
         return found.keys
     }

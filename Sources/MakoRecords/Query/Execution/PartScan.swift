@@ -61,7 +61,7 @@ extension Plan {
         for number in parts.indices {
             let result = try queue.result(of: number)
             guard try take(result.found) else { return }
-            if let own = result.measure { measure?.add(own.root) }
+            if let own = result.measure { measure?.add(own.root, isPart: true) }
         }
     }
 }

@@ -19,7 +19,7 @@ final class ReferringRows {
     ) {
         switch subquery.source {
         case .held(let plan), .holders(let plan, _, _): self.plan = plan
-        case .plan, .statement, .perRow: return nil
+        case .plan, .statement: return nil
         }
         source = subquery.source
         self.view = view
@@ -63,7 +63,7 @@ final class ReferringRows {
             try recorded {
                 for key in keys { guard try visit(key, body) else { return } }
             }
-        case .plan, .statement, .perRow: return
+        case .plan, .statement: return
         }
     }
 

@@ -6,6 +6,8 @@ final class RowScan {
     static let largestBatch = 256
 
     let plan: Plan
+    /// The plan's access path, or the range of it for the present row of a join.
+    var access: Access
     let view: Snapshot
     let table: TableHandle
     @exclusivity(unchecked) private var madeEvaluator: Evaluator?
@@ -23,12 +25,13 @@ final class RowScan {
 
     init(_ plan: Plan, _ view: Snapshot, _ outers: CorrelatedParameters? = nil, _ cancellation: Cancellation? = nil) {
         self.plan = plan
+        access = plan.access
         self.view = view
         table = plan.table
         self.cancellation = cancellation ?? plan.cancellation
         self.outers = outers
         hasTest = plan.hasResidual
-        if hasTest, case .rows = plan.access {
+        if hasTest, case .rows = access {
             let program = plan.program
             self.program = program
             prefilter = PushedPredicate(program, plan.table.layout)
@@ -74,13 +77,13 @@ final class RowScan {
 
     private func visitKeys(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
         guard !hasTest else {
-            if plan.cover == nil, case .index(let index, let ranges) = plan.access, let cover = plan.cover() {
+            if plan.cover == nil, case .index(let index, let ranges) = access, let cover = plan.cover() {
                 measure?.access.operation = .coveringIndexScan
                 return try scanEntries(index, ranges, IndexTuple(cover, table.layout)) { key, _ in try body(key) }
             }
             return try visit(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
-        switch plan.access {
+        switch access {
         case .nothing: measure?.access.operation = .nothing
         case .index(let index, let ranges):
             measure?.access.operation = .coveringIndexScan
@@ -94,7 +97,7 @@ final class RowScan {
         case .fullText(let found): try forEachKey(found, body)
         case .gathered(let source) where source.namesRows:
             for key in try gathered(source) { guard try body(key) else { return } }
-        case .keys, .rows, .keyRanges, .gathered, .query:
+        case .keys, .rows, .keyRanges, .gathered, .query, .outerRow:
             try visit(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
     }
@@ -122,7 +125,7 @@ final class RowScan {
     }
 
     private func visit(_ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool) throws {
-        let access = plan.access
+        let access = access
         switch access {
         case .nothing: measure?.access.operation = .nothing
         case .rows(let range): try scanRows(range, layout, body)
@@ -145,6 +148,10 @@ final class RowScan {
         case .gathered(let source):
             try fetchTested(try gathered(source), layout, namedBy: nil, body)
         case .query(let query): try run(query, body)
+        case .outerRow(let values):
+            measure?.access.operation = .oneRow
+            var writer = RowWriter()
+            _ = try visit(values, 0, &writer, body)
         }
     }
 
@@ -169,7 +176,7 @@ final class RowScan {
         switch access {
         case .index(let index, let ranges): try IndexScan(index, table, view, plan.isReversed).run(ranges, take)
         case .fullText(let found): try forEachKey(found, take)
-        case .nothing, .rows, .keyRanges, .keys, .gathered, .query: return
+        case .nothing, .rows, .keyRanges, .keys, .gathered, .query, .outerRow: return
         }
         if goesOn { try fetchTested(batch, layout, namedBy: index, body) }
     }
@@ -182,25 +189,31 @@ final class RowScan {
         // The closure may be the caller's, whose errors are passed on as they are.
         var failure: (any Error)?
         defer { measure?.access.counts.rows += Int(number) }
-        func visit(_ row: [Value]) throws(RecordError) -> Bool {
-            writer.begin(table.layout)
-            for (position, value) in row.enumerated() { writer.set(position, value) }
-            let key = RowKey.rowID(number)
+        func take(_ row: [Value]) throws(RecordError) -> Bool {
             number += 1
-            let reader = try RowReader(try writer.finish(), table.layout)
-            guard try passes(reader, key) else { return true }
-            do { return try body(key, reader) } catch {
+            do { return try visit(row, number - 1, &writer, body) } catch {
                 failure = error
                 return false
             }
         }
         let query = query.ended(by: cancellation)
         if let measure {
-            for row in try query.rows(in: view, measure.part(0)) { guard try visit(row) else { break } }
+            for row in try query.rows(in: view, measure.part(0)) { guard try take(row) else { break } }
         } else {
-            try query.forEachRow(in: view, visit)
+            try query.forEachRow(in: view, take)
         }
         if let failure { throw failure }
+    }
+
+    /// Calls `body` with a row of these values, if it passes the condition.
+    private func visit(
+        _ values: [Value], _ number: Int64, _ writer: inout RowWriter, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws -> Bool {
+        writer.begin(table.layout)
+        for (position, value) in values.enumerated() { writer.set(position, value) }
+        let key = RowKey.rowID(number)
+        let reader = try RowReader(try writer.finish(), table.layout)
+        return try passes(reader, key) ? try body(key, reader) : true
     }
 
     /// Calls `body` with the keys of the rows that a full-text search finds.

@@ -25,7 +25,7 @@ final class SubqueryExecutor: SubqueryAnswers {
     private var lookups = 0
     private var patience = -1
 
-    /// For a statement planned for each row: a cache of results by the outer values.
+    /// For a correlated statement: a cache of results by the outer values.
     private var answers: [[UInt8]: [[Value]]] = [:]
     private static let mostAnswers = 1000
     /// Results with more rows are not cached.
@@ -63,7 +63,7 @@ final class SubqueryExecutor: SubqueryAnswers {
     override func contains(_ value: Operand) throws(RecordError) -> Truth {
         if !subquery.isCorrelated { return try wholeList().contains(value) }
         noteRun()
-        if case .perRow(let planner) = subquery.source { return list(of: try rows(planner)).contains(value) }
+        if case .statement(let plan) = subquery.source { return list(of: try rows(plan)).contains(value) }
         var result = Truth.no
         let values = valueRun()
         try forEachRow { key, row throws(RecordError) in
@@ -134,7 +134,6 @@ final class SubqueryExecutor: SubqueryAnswers {
     private func firstValue() throws(RecordError) -> Value {
         switch subquery.source {
         case .statement(let plan): return try rows(plan).first?.first ?? .null
-        case .perRow(let planner): return try rows(planner).first?.first ?? .null
         case .plan, .held, .holders: break
         }
         guard let aggregate = subquery.aggregate else {
@@ -166,24 +165,23 @@ final class SubqueryExecutor: SubqueryAnswers {
         return try plan.count(in: view, measure?.part(0))
     }
 
-    private func rows(_ plan: StatementPlan) throws(RecordError) -> [[Value]] { try rows(plan, measure?.part(0)) }
-
-    private func rows(_ plan: StatementPlan, _ measure: PlanMeasure?) throws(RecordError) -> [[Value]] {
+    private func run(_ plan: StatementPlan) throws(RecordError) -> [[Value]] {
         try followingTree(false) { () throws(RecordError) in
-            try plan.ended(by: cancellation).rows(in: view, measure)
+            try (measure?.part(0)).ofRun { (measure) throws(RecordError) in
+                try plan.ended(by: cancellation).rows(in: view, measure)
+            }
         }
     }
 
-    /// Returns the rows for the outer row, cached by the outer values.
-    private func rows(_ planner: any RowPlanner) throws(RecordError) -> [[Value]] {
+    /// Returns the rows of a statement; those of a correlated one are cached by the outer values.
+    private func rows(_ plan: StatementPlan) throws(RecordError) -> [[Value]] {
+        if !subquery.isCorrelated { return try run(plan) }
         let values = outers.values.map(\.value)
         key.clear()
         for value in values { KeyCoding.append(value, noCase: false, to: &key) }
         let keyBytes = key.bytes
         if let known = answers[keyBytes] { return known }
-        let plan = try planner.plan(values, in: view)
-        // Each row has its own plan, which is neither printed nor measured.
-        let found = try recorded { try RunMeasure.$current.withValue(nil) { try rows(plan, nil) } }
+        let found = try run(plan.reading(values))
         if answers.count >= SubqueryExecutor.mostAnswers { answers.removeAll(keepingCapacity: true) }
         if found.count <= SubqueryExecutor.longestAnswer { answers[keyBytes] = found }
         return found
@@ -224,8 +222,6 @@ final class SubqueryExecutor: SubqueryAnswers {
         case .statement(let plan):
             // Only the existence of rows matters here; their values are read elsewhere.
             if try !rows(plan).isEmpty { try withEmptyRow(body) }
-        case .perRow(let planner):
-            if try !rows(planner).isEmpty { try withEmptyRow(body) }
         case .held, .holders:
             held = held ?? ReferringRows(subquery, view, outers, cancellation, measure)
             try held?.forEachRow(body)
@@ -297,7 +293,7 @@ final class ValueRun {
         let plan: Plan? =
             switch subquery.source {
             case .plan(let plan), .held(let plan), .holders(let plan, _, _): plan
-            case .statement, .perRow: nil
+            case .statement: nil
             }
         let program = Program(plan?.table, joins: plan?.bound.joins ?? [])
         place = program.add(subquery.output ?? .constant(.integer(1)))

@@ -292,6 +292,7 @@ final class Evaluator {
         case .result(let number):
             return results[Int(number)]
         case .outer(let index):
+            assert(outers != nil, "an outer value is read without an outer row")
             return outers?.values[Int(index)] ?? .null
         case .subquery(let subquery):
             return try run(Int(subquery), row, key)?.scalar() ?? .null

@@ -159,7 +159,7 @@ package struct LiveRows: Sendable {
         switch plan.access {
         // A row lookup costs about as much as a test of a changed row.
         case .index, .keys, .nothing, .fullText, .gathered: patience = scan.fetched + 32
-        case .rows, .keyRanges, .query: patience = .max
+        case .rows, .keyRanges, .query, .outerRow: patience = .max
         }
     }
 

@@ -21,6 +21,11 @@ package struct BoundGroups: Sendable {
     /// The expressions computed for each row.
     var read: [BoundExpr] { keys + aggregates.compactMap(\.argument) }
 
+    /// Whether what is computed for groups reads an outer row.
+    var readsOuter: Bool {
+        (outputs + orders.map(\.expr)).contains(where: \.readsOuter) || having?.readsOuter == true
+    }
+
     /// The keys as text; `nil` if all rows are one group.
     var keyText: String? {
         if keys.isEmpty { return nil }

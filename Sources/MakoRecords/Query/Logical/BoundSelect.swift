@@ -7,8 +7,12 @@ package struct JoinedTable: Sendable {
     package var query: LogicalPlan?
     /// The ON conditions of a left join; `nil` for an inner join, whose conditions are among those of the query.
     package var left: [BoundCondition]?
+    /// Whether its only row is the outer one of a correlated sub-query.
+    package var isOuterRow = false
 
-    var label: String { name == table.schema.name ? name : "\(table.schema.name) AS \(name)" }
+    var label: String {
+        isOuterRow || name == table.schema.name ? table.schema.name : "\(table.schema.name) AS \(name)"
+    }
 }
 
 /// A join of several tables with its condition and order.

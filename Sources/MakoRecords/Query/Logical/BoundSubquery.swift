@@ -21,10 +21,8 @@ package final class BoundSubquery: Sendable, Hashable {
     package enum Query: Sendable {
         /// Rows of one table, tested one by one.
         case rows(BoundSelection)
-        /// Groups, joins and compounds, run as a whole.
+        /// Groups, joins and compounds, run as a whole; if it is correlated, for each outer row.
         case statement(LogicalPlan)
-        /// The same, correlated: run as a whole for each outer row.
-        case perRow(RowStatement)
         /// The rows whose keys a column of keys, the first outer value, holds, and that fulfil the condition.
         case held(BoundSelection)
         /// The rows whose column of keys holds the key of the outer row; its parts are the first outer values.
@@ -34,7 +32,7 @@ package final class BoundSubquery: Sendable, Hashable {
         var selection: BoundSelection? {
             switch self {
             case .rows(let selection), .held(let selection), .holders(let selection, _, _): selection
-            case .statement, .perRow: nil
+            case .statement: nil
             }
         }
     }

@@ -105,6 +105,7 @@ protocol BoundRewriting {
     func column(_ column: BoundColumn) -> BoundColumn
     func subquery(_ subquery: BoundSubquery) -> BoundSubquery
     func match(_ match: BoundMatch) -> BoundMatch
+    func outer(_ value: OuterValue) -> BoundExpr
 }
 
 extension BoundRewriting {
@@ -116,10 +117,13 @@ extension BoundRewriting {
 
     func match(_ match: BoundMatch) -> BoundMatch { match }
 
+    func outer(_ value: OuterValue) -> BoundExpr { .outer(value) }
+
     func expr(_ expr: BoundExpr) -> BoundExpr {
         switch expr {
         case .column(let column): .column(self.column(column))
-        case .constant, .result, .rank, .excerpt, .outer, .element, .subject: expr
+        case .outer(let value): outer(value)
+        case .constant, .result, .rank, .excerpt, .element, .subject: expr
         case .choice(let choice): .choice(choice.mapped({ self.expr($0) }, { condition($0) }))
         case .condition(let inner): .condition(condition(inner))
         case .arithmetic(let operation, let left, let right):

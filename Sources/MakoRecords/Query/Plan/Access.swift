@@ -13,6 +13,8 @@ enum Access: Sendable {
     case gathered(RowIDSet)
     /// The rows of a query in FROM, which runs for them.
     indirect case query(StatementPlan)
+    /// The outer row of a correlated statement; a plan has no values before it runs.
+    case outerRow([Value])
 }
 
 /// A full-text search.

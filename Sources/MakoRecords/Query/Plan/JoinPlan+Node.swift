@@ -22,7 +22,7 @@ extension JoinStep {
     /// The operator of the join method.
     var operation: PlanNode.Operator {
         switch method {
-        case .first: .nestedLoopJoin
+        case .first, .range: .nestedLoopJoin
         case .kept(let equalities): equalities.isEmpty ? .nestedLoopJoin : .hashJoin
         case .key: .keyJoin
         case .index: .indexJoin
@@ -43,6 +43,7 @@ extension JoinStep {
             return own.node(measure?.part(0), source.label).filtered(by: .all(match), measure)
         case .key(let parts): text = "\(start) by key (\(JoinStep.text(parts)))"
         case .index(let index, let parts): text = "\(start) using index \(index.schema.name) (\(JoinStep.text(parts)))"
+        case .range: text = "\(start) by nested loop"
         case .holders(let holders, let key): text = "\(start) using index \(holders.index.schema.name) (holding \(key))"
         case .held(let column): text = "\(start) by keys in \(column)"
         case .kept(let equalities) where equalities.isEmpty: text = "\(start) by nested loop"
@@ -50,7 +51,7 @@ extension JoinStep {
         case .outerHash(let equalities): text = "\(start) by hash of the rows before it (\(JoinStep.text(equalities)))"
         }
         switch method {
-        case .kept, .outerHash, .first: inputs.append(own.node(measure?.part(0), source.label))
+        case .kept, .outerHash, .first, .range: inputs.append(own.node(measure?.part(0), source.label))
         // Rows that are looked up are tested with the table's own condition afterwards.
         case .key, .index, .holders, .held: tests = (own.bound.condition.map { [$0] } ?? []) + tests
         }
@@ -66,7 +67,7 @@ extension JoinStep {
         switch method {
         case .index(let index, _): index.schema.name
         case .holders(let holders, _): holders.index.schema.name
-        case .first, .key, .held, .kept, .outerHash: nil
+        case .first, .range, .key, .held, .kept, .outerHash: nil
         }
     }
 
@@ -75,11 +76,6 @@ extension JoinStep {
     }
 
     private static func text(_ parts: [JoinKeyPart]) -> String {
-        parts.map { part in
-            switch part.origin {
-            case .outer(let expr): "\(expr)"
-            case .constant(let value): "\(value)"
-            }
-        }.joined(separator: ", ")
+        parts.map { "\($0.origin.expr)" }.joined(separator: ", ")
     }
 }

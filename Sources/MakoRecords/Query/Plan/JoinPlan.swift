@@ -14,6 +14,13 @@ struct JoinKeyPart: Sendable {
     enum Origin: Sendable {
         case outer(BoundExpr)
         case constant(Value)
+
+        var expr: BoundExpr {
+            switch self {
+            case .outer(let expr): expr
+            case .constant(let value): .constant(value)
+            }
+        }
     }
 
     let origin: Origin
@@ -29,6 +36,8 @@ struct JoinStep: Sendable {
         case first
         case key([JoinKeyPart])
         case index(IndexHandle, [JoinKeyPart])
+        /// Nested loop over a range of the table's keys, or of an index.
+        case range(JoinRange)
         /// The rows whose column of keys holds a key.
         case holders(Holders, BoundExpr)
         /// The rows whose keys a column of keys holds.
@@ -49,7 +58,7 @@ struct JoinStep: Sendable {
     let source: Int
     let isLeft: Bool
     let method: Method
-    /// The plan of the table's own rows, by its own condition.
+    /// The plan of the table's own rows, by its own condition; of a range, without the range.
     var own: Plan
     /// The conditions on a row and the rows before it.
     let match: [BoundCondition]
@@ -90,6 +99,13 @@ extension JoinPlan {
         copy.steps[driver].own = plan
         return copy
     }
+
+    /// Returns the join with another plan for each table.
+    func reading(_ plan: (Plan) -> Plan) -> JoinPlan {
+        var copy = self
+        for place in steps.indices { copy.steps[place].own = plan(steps[place].own) }
+        return copy
+    }
 }
 
 extension JoinStep {
@@ -99,7 +115,7 @@ extension JoinStep {
         case .key, .held: []
         case .index(let index, _): [index.schema.name]
         case .holders(let holders, _): [holders.index.schema.name]
-        case .first, .kept, .outerHash: RowIDSet.access(own.access).indexes
+        case .first, .range, .kept, .outerHash: RowIDSet.access(own.access).indexes
         }
     }
 }

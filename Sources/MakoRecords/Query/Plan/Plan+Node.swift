@@ -112,6 +112,9 @@ extension Plan {
             return node
         case .gathered(let source):
             return made(.rowIDLookup, "search \(name) by row ids\(conditions)", [source.node(measure?.part(0))])
+        case .outerRow:
+            let columns = table.columns.map(\.name).joined(separator: ", ")
+            return made(.oneRow, "\(name) (\(columns))")
         case .query(let query): return made(.queryScan, "scan rows of \(name)", [query.node(measure?.part(0))])
         }
     }
@@ -206,7 +209,7 @@ extension RowIDSet {
         }
         switch access {
         // Rows of a query have no row ids.
-        case .nothing, .query: return made(.nothing, "nothing to read")
+        case .nothing, .query, .outerRow: return made(.nothing, "nothing to read")
         case .rows, .keyRanges: return made(.keyRange, "key range")
         case .keys: return made(.keyLookup, "given keys")
         case .index(let index, _): return made(.coveringIndexScan, "index \(index.schema.name)", index)

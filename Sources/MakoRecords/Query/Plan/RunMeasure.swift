@@ -8,15 +8,18 @@ final class OperatorMeasure {
 
     init(_ operation: PlanNode.Operator? = nil) { self.operation = operation }
 
-    /// Adds the counts of one part of the rows.
-    fileprivate func add(_ part: PlanNode.Counts) {
-        counts.runs = operation?.isJoin == true ? counts.runs + part.runs : max(counts.runs, part.runs)
+    /// Adds the counts of another run, or of one part of the rows.
+    ///
+    /// - Parameter isPart: whether both count as one run.
+    fileprivate func add(_ part: PlanNode.Counts, isPart: Bool) {
+        let isOneRun = isPart && operation?.isJoin != true
+        counts.runs = isOneRun ? max(counts.runs, part.runs) : counts.runs + part.runs
         counts.entries += part.entries
         counts.rows += part.rows
         counts.passed += part.passed
         counts.time += part.time
         // Threads share the hash tables of joins, and have groups of their own.
-        counts.memory = operation?.isJoin == true ? max(counts.memory, part.memory) : counts.memory + part.memory
+        counts.memory = isOneRun ? counts.memory + part.memory : max(counts.memory, part.memory)
     }
 
     /// Records the number of bytes held.
@@ -161,15 +164,17 @@ final class PlanMeasure {
         access.counts.passed += isTested ? examined : given
     }
 
-    /// Adds the counts of a run of the same operators over a part of the rows: together they count as one run.
-    func add(_ other: PlanMeasure) {
+    /// Adds the counts of another run of the same operators.
+    ///
+    /// - Parameter isPart: whether it is over a part of the rows, so that both count as one run.
+    func add(_ other: PlanMeasure, isPart: Bool) {
         for operation in other.operators {
-            if let known = operation.operation { at(known).add(operation.counts) }
+            if let known = operation.operation { at(known).add(operation.counts, isPart: isPart) }
         }
         if let known = other.access.operation { access.operation = known }
-        access.add(other.access.counts)
+        access.add(other.access.counts, isPart: isPart)
         found += other.found
-        for (number, measure) in other.parts { part(number).add(measure) }
+        for (number, measure) in other.parts { part(number).add(measure, isPart: isPart) }
     }
 
     fileprivate var all: [OperatorMeasure] { operators + [access] + parts.values.flatMap(\.all) }
@@ -195,7 +200,16 @@ extension PlanMeasure? {
         let before = self.run.turn(to: nil)
         defer { self.run.turn(to: before) }
         let result = try body(part.root)
-        self.add(part.root)
+        self.add(part.root, isPart: true)
+        return result
+    }
+
+    /// Measures one of several runs of the same operators, and adds its counts.
+    func ofRun<R>(_ body: (PlanMeasure?) throws(RecordError) -> R) throws(RecordError) -> R {
+        guard let self else { return try body(nil) }
+        let one = PlanMeasure(self.run)
+        let result = try body(one)
+        self.add(one, isPart: false)
         return result
     }
 

@@ -23,11 +23,11 @@ struct SelectPlan: SelectPart {
     let names: [String]
     /// The output expressions, where rows are not grouped.
     let outputs: [BoundExpr]
-    let group: BoundGroups?
+    private(set) var group: BoundGroups?
     let isDistinct: Bool
     let collations: [Collation?]
     /// The order that a sort of rows or groups is left to produce.
-    let orders: [BoundOrder]
+    private(set) var orders: [BoundOrder]
     let limit: Int?
     let offset: Int
     /// Whether the source of the rows applies LIMIT and OFFSET.
@@ -38,6 +38,8 @@ struct SelectPlan: SelectPart {
     let nodes: [JoinNode]
     let kinds: [ValueKind]
     let tables: Set<String>
+    /// Whether an output or a condition of groups reads an outer row, see ``OuterRow``.
+    let readsOuterInGroups: Bool
     /// The selection from which the rows of the one table were planned, without values; `nil` for other feeds.
     var selection: Selection?
 
@@ -54,6 +56,17 @@ struct SelectPlan: SelectPart {
         nodes = bound.nodes
         kinds = bound.kinds
         tables = bound.tables
+        readsOuterInGroups = group?.readsOuter ?? false
+    }
+
+    /// Returns the plan with what is computed for groups rewritten.
+    func replacing(_ rewriting: some BoundRewriting) -> SelectPlan {
+        var copy = self
+        copy.group?.having = group?.having.map { rewriting.condition($0) }
+        copy.group?.outputs = (group?.outputs ?? []).map { rewriting.expr($0) }
+        copy.group?.orders = (group?.orders ?? []).map { rewriting.order($0) }
+        copy.orders = orders.map { rewriting.order($0) }
+        return copy
     }
 
     /// The expected number of rows: a default without a limit.

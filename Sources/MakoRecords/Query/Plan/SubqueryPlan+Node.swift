@@ -4,7 +4,7 @@ extension SubqueryPlan {
         let tables: String
         switch source {
         case .plan(let plan), .held(let plan), .holders(let plan, _, _): tables = plan.table.schema.name
-        case .statement, .perRow: tables = query.tables.sorted().joined(separator: ", ")
+        case .statement: tables = query.tables.sorted().joined(separator: ", ")
         }
         if let aggregateText { return "(\(aggregateText) of \(tables))" }
         if query.form == .exists { return "(rows of \(tables))" }
@@ -44,7 +44,6 @@ extension SubqueryPlan {
             return made("for each row", [members(plan, .heldKeys, "by keys in \(column)", measure)])
         case .holders(let plan, let column, _):
             return made("for each row", [members(plan, .keyHolders, "holding the key in \(column)", measure)])
-        case .perRow(let planner): return made("planned for each row: \(planner.text)", [])
         case .statement(let plan): return made(isCorrelated ? "for each row" : "once", [plan.node(measure?.part(0))])
         case .plan(let plan):
             guard let link else {

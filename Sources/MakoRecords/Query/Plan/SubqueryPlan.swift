@@ -1,20 +1,12 @@
 import MakoStorage
 import Synchronization
 
-/// Plans a correlated statement with the values of one outer row.
-protocol RowPlanner: Sendable {
-    /// The source text.
-    var text: String { get }
-    func plan(_ values: [Value], in view: Snapshot) throws(RecordError) -> StatementPlan
-}
-
 /// The plan of a sub-query.
 final class SubqueryPlan: PlannedSubquery {
     enum Source: Sendable {
         case plan(Plan)
+        /// A statement; if it is correlated, it runs with the values of each outer row.
         case statement(StatementPlan)
-        /// A statement planned for each outer row, with its values.
-        case perRow(any RowPlanner)
         /// The rows whose keys a column of keys, the first outer value, holds, and that fulfil the plan's condition.
         case held(Plan)
         /// The plan's rows whose column of keys holds the key of the outer row; its parts are the first outer values.

@@ -140,7 +140,7 @@ final class CachedPlan: PlanTemplate {
             return .id(mine, kind: Kind(candidate.access))
         case .index(let index, _):
             return index.isPlain ? .index(index, KeyPattern(index.keyParts, input.constraints)) : nil
-        case .nothing, .fullText, .gathered, .query: return nil
+        case .nothing, .fullText, .gathered, .query, .outerRow: return nil
         }
     }
 

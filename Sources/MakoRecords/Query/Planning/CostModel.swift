@@ -79,6 +79,8 @@ enum Selectivity {
     // Share of a joined table's rows that passes a condition.
 
     static let comparison = 0.3
+    /// A column between two values of another table, mostly a short window.
+    static let window = 0.005
     static let unequal = 0.9
     static let equalExpression = 0.01
     static let list = 0.05

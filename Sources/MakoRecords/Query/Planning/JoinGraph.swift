@@ -14,6 +14,7 @@ struct JoinGraph {
         /// The cost of reading them.
         let cost: Double
         var equations = 0..<0
+        var limits = 0..<0
         var filters = 0..<0
         var lookups = 0..<0
     }
@@ -31,6 +32,8 @@ struct JoinGraph {
         enum AccessPath {
             case key
             case index(IndexHandle)
+            /// Rows in a range: after its ``parts``, the next column is limited.
+            case range(JoinRange.Target)
             /// Rows whose column of keys holds the key, by an equation.
             case holders(JoinStep.Holders, equation: Int)
             /// Rows whose keys the column holds, by an equation.
@@ -40,6 +43,8 @@ struct JoinGraph {
         let accessPath: AccessPath
         var isUnique = false
         var parts = 0..<0
+        /// The limits of the column after the parts.
+        var limits = 0..<0
     }
 
     /// A column of a key, looked up by the first usable one of these equations, or by a constant.
@@ -58,6 +63,15 @@ struct JoinGraph {
         let isRounded: Bool
     }
 
+    /// A comparison as written that limits a column of a table by others.
+    struct JoinLimit {
+        let condition: BoundCondition
+        let term: Constraint.Term
+        let isLower: Bool
+        let outer: BoundExpr
+        let needs: SourceSet
+    }
+
     private(set) var tables: [TableNumbers] = []
     private(set) var equations: [JoinEquation] = []
     private(set) var lookups: [KeyLookup] = []
@@ -68,8 +82,11 @@ struct JoinGraph {
     private var filters: [TermNumbers] = []
     /// Equations of the form "a column of keys holds a key", each with its membership where the table is the holder.
     private var members: [(equation: Int, holder: JoinMembership?)] = []
-    /// Indexes of equations, grouped by the columns that they determine.
+    /// Indexes of equations, or of limits, grouped by the columns that they determine.
     private var choices: [Int] = []
+    private var limits: [JoinLimit] = []
+    /// The tables of each two comparisons that limit one column on both sides.
+    private var windows: [SourceSet] = []
     /// Whether the hash table may be built of the outer rows instead, which changes their order.
     private var mayTurn = false
 
@@ -77,7 +94,26 @@ struct JoinGraph {
 
     init(_ planner: JoinPlanner) {
         mayTurn = planner.input.orders.isEmpty && planner.input.wanted == nil
+        windows = JoinGraph.windows(planner)
         for source in planner.sources.indices { add(source, planner) }
+    }
+
+    private static func windows(_ planner: JoinPlanner) -> [SourceSet] {
+        var ends: [BoundExpr: (lower: SourceSet, upper: SourceSet)] = [:]
+        for (condition, mask) in zip(planner.input.conjuncts, planner.masks) where mask & (mask &- 1) != 0 {
+            guard case .comparison(let operation, let left, let right) = condition else { continue }
+            for (side, other, operation) in [(left, right, operation), (right, left, operation.mirrored)] {
+                guard case .column(let column) = side, planner.sources.indices.contains(column.node),
+                    planner.sets.of(other) & planner.sets.of(side) == 0
+                else { continue }
+                switch operation {
+                case .greater, .greaterOrEqual: ends[side, default: (0, 0)].lower |= mask
+                case .less, .lessOrEqual: ends[side, default: (0, 0)].upper |= mask
+                case .equal, .notEqual: break
+                }
+            }
+        }
+        return ends.values.filter { $0.lower != 0 && $0.upper != 0 }.map { $0.lower | $0.upper }.sorted()
     }
 
     // MARK: - Table numbers
@@ -89,26 +125,34 @@ struct JoinGraph {
             rows: from.size * planner.ownShares[source], share: planner.ownShares[source],
             cost: planner.ownCosts[source] + CostModel.joinRow * from.size * planner.ownShares[source])
         let firstFilter = filters.count
-        let firstEquation = equations.count
+        let (firstEquation, firstLimit) = (equations.count, limits.count)
         if let left = from.left {
-            for condition in left { addEquation(condition, source, planner) }
+            for condition in left where !addEquation(condition, source, planner) {
+                addLimit(condition, source, planner)
+            }
         } else {
             let me: SourceSet = 1 << SourceSet(source)
             for (condition, mask) in zip(planner.input.conjuncts, planner.masks) where mask & me != 0 && mask != me {
                 if addEquation(condition, source, planner) { continue }
+                addLimit(condition, source, planner)
                 filters.append(TermNumbers(needs: mask & ~me, share: Selectivity.comparison))
+            }
+            // The two comparisons are among the filters already.
+            let share = Selectivity.window / (Selectivity.comparison * Selectivity.comparison)
+            for mask in windows where mask & me != 0 {
+                filters.append(TermNumbers(needs: mask & ~me, share: share))
             }
         }
         table.filters = firstFilter..<filters.count
         table.equations = firstEquation..<equations.count
+        table.limits = firstLimit..<limits.count
         let firstLookup = lookups.count
-        addLookups(source, table.equations, planner)
+        addLookups(source, table, planner)
         table.lookups = firstLookup..<lookups.count
         tables.append(table)
     }
 
     /// Adds the condition if it is an equation between the table and others; returns whether it is.
-    @discardableResult
     private mutating func addEquation(_ condition: BoundCondition, _ source: Int, _ planner: JoinPlanner) -> Bool {
         if let membership = JoinMembership(condition, planner) { return add(membership, condition, source, planner) }
         guard case .comparison(.equal, let left, let right) = condition else { return false }
@@ -122,6 +166,43 @@ struct JoinGraph {
                 condition: condition, inner: inner, outer: outer, isRounded: JoinGraph.isRounded(inner, outer)))
         terms.append(TermNumbers(needs: needs, share: JoinEstimate.share(ofEqual: inner, outer, planner)))
         return true
+    }
+
+    /// Adds the condition if it compares a column of the table with others, so that sorted keys can answer it.
+    private mutating func addLimit(_ condition: BoundCondition, _ source: Int, _ planner: JoinPlanner) {
+        guard case .comparison(let operation, let left, let right) = condition else { return }
+        let me: SourceSet = 1 << SourceSet(source)
+        for (inner, outer, operation) in [(left, right, operation), (right, left, operation.mirrored)] {
+            let needs = planner.sets.of(outer)
+            guard let column = JoinGraph.sortedColumn(inner, source), needs != 0, needs & me == 0,
+                JoinGraph.isSorted(column, besides: Binder.kind(outer))
+            else { continue }
+            let isLower: Bool
+            switch operation {
+            case .greater, .greaterOrEqual: isLower = true
+            case .less, .lessOrEqual: isLower = false
+            case .equal, .notEqual: return
+            }
+            let noCase = if case .noCase = inner { true } else { false }
+            limits.append(
+                JoinLimit(
+                    condition: condition, term: Constraint.Term(ordinal: column.ordinal, noCase: noCase),
+                    isLower: isLower, outer: outer, needs: needs))
+            return
+        }
+    }
+
+    private static func sortedColumn(_ expr: BoundExpr, _ source: Int) -> BoundColumn? {
+        switch expr {
+        case .column(let column), .noCase(.column(let column)): column.node == source ? column : nil
+        default: nil
+        }
+    }
+
+    /// Returns whether the order of keys is that of comparisons with values of a kind.
+    private static func isSorted(_ column: BoundColumn, besides kind: ValueKind) -> Bool {
+        if column.isSealed || column.type == .keys || column.kind == .decimal { return false }
+        return column.kind == kind || column.kind.isNumber && kind.isNumber
     }
 
     /// Adds a membership condition, which supports a lookup like an equation, but no hash join.
@@ -155,8 +236,9 @@ struct JoinGraph {
         return true
     }
 
-    private mutating func addLookups(_ source: Int, _ mine: Range<Int>, _ planner: JoinPlanner) {
-        if mine.isEmpty { return }
+    private mutating func addLookups(_ source: Int, _ numbers: TableNumbers, _ planner: JoinPlanner) {
+        let mine = numbers.equations
+        if mine.isEmpty && numbers.limits.isEmpty { return }
         for (equation, membership) in members where mine.contains(equation) {
             let accessPath: KeyLookup.AccessPath =
                 membership.map {
@@ -171,6 +253,8 @@ struct JoinGraph {
         if keys.allSatisfy({ !$0.equations.isEmpty }) {
             lookups.append(KeyLookup(accessPath: .key, isUnique: true, parts: add(keys)))
         }
+        addRange(
+            table.isRowID ? .rowID : .key, after: Array(keys.prefix { !$0.equations.isEmpty }), numbers.limits, table)
         let constants = planner.constants(source)
         // A partial index may lack rows that match an equation alone, and a spatial index cannot search by equality.
         for index in table.indexes where index.isPlain {
@@ -189,7 +273,21 @@ struct JoinGraph {
                 let isUnique = index.isUnique && found.count == index.parts.count
                 lookups.append(KeyLookup(accessPath: .index(index), isUnique: isUnique, parts: add(found)))
             }
+            addRange(.index(index), after: found, numbers.limits, table)
         }
+    }
+
+    /// Adds a lookup by the range of the column after these, if there are limits of it.
+    private mutating func addRange(
+        _ target: JoinRange.Target, after found: [LookupPart], _ mine: Range<Int>, _ table: TableHandle
+    ) {
+        let columns = target.columns(of: table)
+        if found.count >= columns.count { return }
+        let first = choices.count
+        for place in mine where limits[place].term == columns[found.count].term { choices.append(place) }
+        if first == choices.count { return }
+        lookups.append(
+            KeyLookup(accessPath: .range(target), parts: add(found), limits: first..<choices.count))
     }
 
     /// Adds the equations that give a column its values; returns their range among the choices.
@@ -254,12 +352,14 @@ struct JoinGraph {
         var lookup: (place: Int, each: Double)?
         for place in table.lookups {
             guard let found = matches(lookups[place], table, placed) else { continue }
-            fan = min(fan, found)
+            // The comparisons of a range are among the filters.
+            if lookups[place].limits.isEmpty { fan = min(fan, found) }
             let each =
                 switch lookups[place].accessPath {
+                case .range(.rowID), .range(.key): CostModel.joinSearch + CostModel.joinRow * found
                 case .key: CostModel.joinKey
                 case .held: CostModel.joinKey * max(1, found)
-                case .index, .holders: CostModel.joinSearch + CostModel.joinEntry * found
+                case .index, .range(.index), .holders: CostModel.joinSearch + CostModel.joinEntry * found
                 }
             if lookup.map({ each < $0.each }) ?? true { lookup = (place, each) }
         }
@@ -289,7 +389,7 @@ struct JoinGraph {
         switch lookup.accessPath {
         case .holders(_, let equation), .held(let equation):
             return terms[equation].needs & ~placed == 0 ? table.size * terms[equation].share : nil
-        case .key, .index: break
+        case .key, .index, .range: break
         }
         var share = 1.0
         var alike = 0.0
@@ -309,9 +409,28 @@ struct JoinGraph {
         }
         let isWhole = count == lookup.parts.count
         if case .key = lookup.accessPath { return isWhole ? min(1, table.share) : nil }
+        if case .range = lookup.accessPath {
+            guard isWhole, let ends = shareInLimits(lookup, placed) else { return nil }
+            return max(alike, table.size * share) * ends
+        }
         if !isEquated { return nil }
         // Correlated columns have fewer combinations than their product.
         return max(alike, lookup.isUnique && isWhole ? 1 : table.size * share)
+    }
+
+    /// Returns the share of rows within the limits; `nil` if all of them need tables that are not joined yet.
+    private func shareInLimits(_ lookup: KeyLookup, _ placed: SourceSet) -> Double? {
+        var (hasLower, hasUpper) = (false, false)
+        for place in lookup.limits where limits[choices[place]].needs & ~placed == 0 {
+            if limits[choices[place]].isLower { hasLower = true } else { hasUpper = true }
+        }
+        if hasLower && hasUpper { return Selectivity.window }
+        return hasLower || hasUpper ? Selectivity.comparison : nil
+    }
+
+    /// Returns the limits of a range that can be used after some tables.
+    func usableLimits(_ lookup: KeyLookup, _ placed: SourceSet) -> [JoinLimit] {
+        lookup.limits.map { limits[choices[$0]] }.filter { $0.needs & ~placed == 0 }
     }
 
     /// Returns the equation by which a column is looked up.

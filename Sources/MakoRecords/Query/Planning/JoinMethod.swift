@@ -1,6 +1,8 @@
 /// The join method chosen for one table, with what the executor needs.
 struct JoinMethod {
     let method: JoinStep.Method
+    /// The plan of the table's rows in a range; `nil` if they are read by their own condition.
+    var own: Plan?
     /// The conditions that the method already fulfils.
     let answered: [BoundCondition]
 
@@ -15,6 +17,7 @@ struct JoinMethod {
             switch lookup.accessPath {
             case .key: return byKey(lookup, source, placed, planner)
             case .index(let index): return byIndex(index, lookup, source, placed, planner)
+            case .range(let target): return byRange(target, lookup, source, placed, planner)
             case .holders(let holders, let equation):
                 return member(graph.equations[equation]) { .holders(holders, $0) }
             case .held(let equation): return member(graph.equations[equation]) { .held($0) }
@@ -78,6 +81,53 @@ struct JoinMethod {
             }
         }
         return JoinMethod(method: .index(index, parts), answered: answered)
+    }
+
+    private static func byRange(
+        _ target: JoinRange.Target, _ lookup: JoinGraph.KeyLookup, _ source: Int, _ placed: SourceSet,
+        _ planner: JoinPlanner
+    ) -> JoinMethod {
+        let (graph, bound) = (planner.graph, planner.own[source].bound)
+        let constants = planner.constants(source)
+        var range = JoinRange(target)
+        var conditions: [String] = []
+        let columns = target.columns(of: bound.table)
+        func part(_ place: Int, _ origin: JoinKeyPart.Origin) -> JoinKeyPart {
+            let type = columns[place].term.ordinal.map { bound.table.layout.allSlots[$0].type } ?? .integer
+            return JoinKeyPart(
+                origin: origin, type: type, noCase: columns[place].term.noCase, descending: columns[place].descending)
+        }
+        for (place, lookedUp) in lookup.parts.enumerated() {
+            let term = columns[place].term
+            if let equation = graph.equation(graph.parts[lookedUp], placed).map({ graph.equations[$0] }) {
+                range.equal.append(part(place, .outer(equation.outer)))
+                conditions.append("\(equation.condition)")
+            } else if let value = constants[term] {
+                range.equal.append(part(place, .constant(value)))
+                conditions.append("\(term.ordinal.map { bound.table.columns[$0].name } ?? "") = \(value)")
+            }
+        }
+        for limit in graph.usableLimits(lookup, placed) {
+            if limit.isLower ? range.lower != nil : range.upper != nil { continue }
+            let made = part(lookup.parts.count, .outer(limit.outer))
+            if limit.isLower { range.lower = made } else { range.upper = made }
+            conditions.append("\(limit.condition)")
+        }
+        let note = PlanNote(conditions: conditions.joined(separator: " AND "))
+        return JoinMethod(
+            method: .range(range),
+            own: Plan(bound, access: range.emptyAccess, residual: bound.condition, note: note), answered: [])
+    }
+}
+
+extension JoinRange.Target {
+    /// The columns by which the rows are sorted.
+    func columns(of table: TableHandle) -> [KeyPattern.Part] {
+        switch self {
+        case .rowID: [KeyPattern.Part(term: Constraint.Term(ordinal: nil, noCase: false), descending: false)]
+        case .key: table.keyParts
+        case .index(let index): index.keyParts
+        }
     }
 }
 

@@ -11,8 +11,10 @@ struct JoinSource: Sendable {
     var statistics: SourceStatistics?
     /// The query that produces the rows; `nil` for a table of the file.
     var query: StatementPlan?
+    /// Whether its only row is the outer one, see ``OuterRow``.
+    var isOuterRow = false
 
-    var joined: JoinedTable { JoinedTable(name: name, table: table) }
+    var joined: JoinedTable { JoinedTable(name: name, table: table, isOuterRow: isOuterRow) }
 }
 
 /// The logical plan of a join, names resolved.
@@ -109,6 +111,7 @@ struct JoinPlanner {
         _ source: Int, _ input: JoinInput, _ sets: JoinSources
     ) -> (plan: Plan, cost: Double) {
         let selection = ownSelection(source, input, sets, [], nil)
+        if input.sources[source].isOuterRow { return (Planner.outerRow(selection), 1) }
         if let query = input.sources[source].query {
             return (Planner.rows(of: query, selection), input.sources[source].size)
         }
@@ -146,7 +149,7 @@ struct JoinPlanner {
 
     /// Returns whether the rows of one table determine the order alone.
     private static func ordersDepend(on source: Int, _ input: JoinInput, _ sets: JoinSources) -> Bool {
-        !input.orders.isEmpty && input.sources[source].query == nil
+        !input.orders.isEmpty && input.sources[source].query == nil && !input.sources[source].isOuterRow
             && input.orders.allSatisfy { sets.of($0.expr) & ~(1 << SourceSet(source)) == 0 }
     }
 
@@ -194,6 +197,6 @@ struct JoinPlanner {
         conditions.removeAll { chosen.answered.contains($0) }
         return JoinStep(
             source: source, isLeft: sources[source].left != nil, method: chosen.method,
-            own: plan, match: conditions, after: after)
+            own: chosen.own ?? plan, match: conditions, after: after)
     }
 }

@@ -140,39 +140,17 @@ final class KeyPattern: Sendable {
         }
     }
 
-    /// Returns the range between two bounds, or on one side of one. It excludes NULL, which sorts before the values, or
-    /// after them in a descending column.
+    /// Returns the range between two bounds, or on one side of one.
     private static func range(_ tests: [Constraint.Test], _ part: Part, _ prefix: [UInt8]) -> KeyRange {
-        var bounds = KeyRange(prefix: prefix)
-        var (hasLow, hasHigh) = (false, false)
+        var (low, high): ((key: [UInt8], isInside: Bool)?, (key: [UInt8], isInside: Bool)?)
         for test in tests {
             switch test {
-            case .lower(let value, let inclusive):
-                hasLow = true
-                let key = coded(value, part, behind: prefix)
-                if part.descending {
-                    bounds.upper = inclusive ? KeyRange.successor(key) : key
-                } else {
-                    bounds.lower = inclusive ? key : KeyRange.successor(key) ?? key
-                }
-            case .upper(let value, let inclusive):
-                hasHigh = true
-                let key = coded(value, part, behind: prefix)
-                if part.descending {
-                    bounds.lower = inclusive ? key : KeyRange.successor(key) ?? key
-                } else {
-                    bounds.upper = inclusive ? KeyRange.successor(key) : key
-                }
+            case .lower(let value, let inclusive): low = (coded(value, part, behind: prefix), inclusive)
+            case .upper(let value, let inclusive): high = (coded(value, part, behind: prefix), inclusive)
             default: break
             }
         }
-        if part.descending {
-            if !hasLow { bounds.upper = prefix + [0xFF] }
-        } else if !hasLow {
-            bounds.lower = prefix + [1]
-        }
-        if part.descending && !hasHigh { bounds.lower = prefix }
-        return bounds
+        return KeyRange(behind: prefix, low, high, descending: part.descending)
     }
 
     /// Returns the expected share of rows.

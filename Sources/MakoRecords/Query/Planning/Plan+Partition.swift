@@ -51,7 +51,7 @@ extension JoinPlan {
         let step = steps[driver]
         switch step.method {
         case .first, .outerHash: break
-        case .kept, .key, .index, .holders, .held: return self
+        case .kept, .key, .index, .range, .holders, .held: return self
         }
         guard step.own.isScan, steps[(driver + 1)...].allSatisfy(\.isDivisible),
             (step.match + step.after).allSatisfy(\.subqueries.isEmpty)
@@ -66,7 +66,7 @@ extension JoinStep {
         switch method {
         case .kept(let equalities) where !equalities.isEmpty: break
         case .key, .index: break
-        case .first, .kept, .holders, .held, .outerHash: return false
+        case .first, .kept, .range, .holders, .held, .outerHash: return false
         }
         return own.bound.subqueries.isEmpty && own.bound.matches.isEmpty
             && (match + after).allSatisfy(\.subqueries.isEmpty)

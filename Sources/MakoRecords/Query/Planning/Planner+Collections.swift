@@ -35,7 +35,7 @@ extension Planner {
             return CollectionAccess(
                 source: CollectionSource(subquery: subquery, others: others.plan(), link: .held(index)),
                 rows: min(input.estimates.rows, rows), cost: others.best.cost)
-        case .plan, .statement, .perRow: return nil
+        case .plan, .statement: return nil
         }
     }
 
@@ -93,7 +93,7 @@ extension TableEstimates {
                 let entries = entries(of: index.tree)
             else { return CostModel.stretch + each(all) }
             return CostModel.stretch + each(all) * entries / max(1, rows(of: table, share: 1))
-        case .plan, .statement, .perRow, nil: return 0
+        case .plan, .statement, nil: return 0
         }
     }
 }

@@ -136,7 +136,7 @@ extension SubqueryPlan {
         case .plan(let plan):
             let all = link?.all ?? plan
             return estimates.rows(of: all.table, share: all.expectedShare)
-        case .statement, .perRow, .held, .holders: return 1000
+        case .statement, .held, .holders: return 1000
         }
     }
 }

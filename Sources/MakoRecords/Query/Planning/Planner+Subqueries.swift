@@ -38,8 +38,6 @@ struct SubqueryPlanner: BoundRewriting {
             return SubqueryPlan(subquery, .plan(plan), output: output, link: link)
         case .statement(let statement):
             return SubqueryPlan(subquery, .statement(Planner.plan(statement, in: view)), output: nil)
-        case .perRow(let statement):
-            return SubqueryPlan(subquery, .perRow(RowStatementPlanner(statement: statement)), output: nil)
         case .held(let selection): return SubqueryPlan(subquery, .held(tested(selection)), output: output)
         case .holders(let selection, let column, let isRowID):
             return SubqueryPlan(
@@ -57,16 +55,6 @@ struct SubqueryPlanner: BoundRewriting {
     private func tested(_ selection: BoundSelection) -> Plan {
         let bound = self.selection(selection)
         return Plan(bound, access: .nothing, residual: bound.condition, note: PlanNote())
-    }
-}
-
-/// Plans a correlated sub-query for each outer row.
-private struct RowStatementPlanner: RowPlanner {
-    let statement: RowStatement
-    var text: String { statement.text }
-
-    func plan(_ values: [Value], in view: Snapshot) throws(RecordError) -> StatementPlan {
-        Planner.plan(try statement.bound(values), in: view)
     }
 }
 

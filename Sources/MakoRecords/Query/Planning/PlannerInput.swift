@@ -191,6 +191,12 @@ extension Planner {
         return Plan(bound, access: .query(query), residual: bound.condition, note: PlanNote())
     }
 
+    /// Returns the plan of the outer row of a correlated statement, if it fulfils a condition.
+    static func outerRow(_ unplanned: BoundSelection) -> Plan {
+        let bound = SubqueryPlanner(view: nil).selection(unplanned)
+        return Plan(bound, access: .outerRow([]), residual: bound.condition, note: PlanNote())
+    }
+
     /// Returns the plan of a selection without rows.
     static func nothing(_ bound: BoundSelection) -> Plan {
         Plan(bound, access: .nothing, note: PlanNote())

@@ -62,6 +62,9 @@ struct SelectPlanner {
         let subqueries = SubqueryPlanner(view: view)
         if join.tables.isEmpty { return oneRow(bound, join, subqueries) }
         let sources = join.tables.map { joined in
+            if joined.isOuterRow {
+                return JoinSource(name: joined.name, table: joined.table, size: 1, isOuterRow: true)
+            }
             if let query = joined.query.map({ Planner.plan($0, in: view) }) {
                 return JoinSource(
                     name: joined.name, table: joined.table, left: joined.left?.map { subqueries.planned($0) },

@@ -63,6 +63,8 @@ package struct SelectStatement: Sendable, Hashable {
     var counts: CountParameters?
     var alias: String?
     var tableAt = SourcePosition.none
+    /// The name of the table of outer values that it reads, see ``OuterRow``.
+    var outerRow: String?
     /// Named queries, some of which are in FROM.
     var commonTables: [CommonTable] = []
     /// Whether the queries left in ``commonTables`` run by themselves, see ``flattened(_:)``.

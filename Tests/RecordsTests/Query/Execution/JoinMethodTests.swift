@@ -132,7 +132,69 @@ import Testing
         ),
     ]
 
-    @Test(arguments: queries) func everyJoinMethodGivesTheSameRows(text: String, words: String) throws {
+    /// Queries whose joined rows lie in a range, each with a part of one of its plans.
+    private static let ranges: [(String, String)] = [
+        (
+            "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.number BETWEEN o.rank AND o.rank + 3",
+            "index Item.number (i.number >= o.rank AND i.number <= (o.rank + 3))"
+        ),
+        (
+            "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.number > o.weight AND o.weight * 3 > i.number",
+            "index Item.number (i.number > o.weight AND (o.weight * 3) > i.number)"
+        ),
+        (
+            "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.number > o.weight AND i.number < o.weight + 1.5",
+            "index Item.number"
+        ),
+        (
+            "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.much >= o.weight - 2 AND i.much <= o.weight + 1",
+            "index Item.much"
+        ),
+        (
+            "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.price > o.rank AND i.price <= o.weight + 4",
+            "index Item.price"
+        ),
+        ("SELECT o.id, i.id FROM Item i JOIN Owner o ON o.weight > i.price AND o.weight <= i.number", "Owner.weight"),
+        (
+            "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.owner = o.id AND i.price >= o.weight",
+            "index Item.owner (i.owner = o.id AND i.price >= o.weight)"
+        ),
+        (
+            "SELECT o.id, i.id FROM Owner o LEFT JOIN Item i ON i.owner = o.id AND i.price > o.rank - 2 AND i.price < o.rank",
+            "index Item.owner"
+        ),
+        (
+            "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.name >= o.name AND i.name <= o.name || 'c' WHERE i.flag",
+            "index Item.name"
+        ),
+        (
+            "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.kind COLLATE NOCASE > o.name AND i.kind COLLATE NOCASE < 'x' || o.name",
+            "index Item.kind"
+        ),
+        (
+            "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.kind COLLATE NOCASE = 'X' AND i.owner > o.rank AND i.owner < o.rank + 3",
+            "index Item.kind (kind = 'x' AND i.owner > o.rank AND i.owner < (o.rank + 3))"
+        ),
+        (
+            "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.id > o.rank AND i.id <= o.rank + 2 AND i.price > 1",
+            "by key range (i.id > o.rank AND i.id <= (o.rank + 2))"
+        ),
+        (
+            "SELECT o.id, i.id FROM Owner o JOIN Item i ON i.id >= o.weight AND i.id < o.weight * 1.5 + 2",
+            "by key range"
+        ),
+        (
+            "SELECT o.id, p.place FROM Owner o JOIN Part p ON p.code = o.name AND p.place >= o.rank AND p.place < o.rank + 5",
+            "by key range (p.code = o.name AND p.place >= o.rank AND p.place < (o.rank + 5))"
+        ),
+        (
+            "SELECT o.id, p.place FROM Owner o JOIN Part p ON p.code >= o.name AND p.code <= o.name || 'z' AND p.owner = 2",
+            "by key range"
+        ),
+        ("SELECT a.id, b.id FROM Owner a JOIN Owner b ON b.id < a.id AND b.weight IS NOT NULL", "b.id < a.id"),
+    ]
+
+    @Test(arguments: queries + ranges) func everyJoinMethodGivesTheSameRows(text: String, words: String) throws {
         var answers: Set<Set<[Value]>> = []
         var counts: Set<Int> = []
         var plans: Set<String> = []

@@ -119,6 +119,9 @@ import Testing
         "SELECT n FROM P WHERE place_latitude IS NOT NULL ORDER BY distance(place, 47, 8) LIMIT 3",
         "SELECT count(*) FROM P WHERE distance(place, 47, 8) < 2000000",
         "SELECT a.v FROM K a, K b WHERE a.v = b.w AND a.k < 'k2'",
+        "SELECT a.v FROM K a JOIN K b ON b.v >= a.w AND b.v < a.w + 1 WHERE a.k < 'k2'",
+        "SELECT a.v FROM K a JOIN K b ON b.k > a.k AND b.k < a.k || '~' AND b.w = 3 WHERE a.v = 3",
+        "SELECT a.n FROM P a LEFT JOIN P b ON b.id > a.n AND b.id < a.n + 4 WHERE a.id < 9",
     ]
 
     /// The operators of a plan that did not run, but for those of two methods for a sub-query of which the second was not needed.
