@@ -8,8 +8,9 @@ extension RandomQuery {
         defer { nesting -= 1 }
         let around = tables.isEmpty ? "T" : random.pick(tables)
         let name = "s\(nesting)"
-        switch random.below(9) {
+        switch random.below(11) {
         case 8: first(around, name)
+        case 9, 10: whole(around, name)
         case 0:
             add("\(around).ref\(not()) IN (SELECT \(name).id FROM P AS \(name)")
             if random.chance(60) { add(" WHERE \(parentTest(name))") }
@@ -83,6 +84,57 @@ extension RandomQuery {
         add(")")
         comparison()
         add("\(around).\(column(of: kind))")
+    }
+
+    /// A condition on a sub-query with joins, groups or a set operation, which reads the row around.
+    private mutating func whole(_ around: String, _ name: String) {
+        let (parent, number) = ("p" + name, column(of: .integer))
+        let join = "FROM T AS \(name) JOIN P AS \(parent) ON \(parent).id = \(name).ref"
+        switch random.below(7) {
+        case 0:
+            add("(SELECT count(*) \(join) WHERE \(link(around, name))")
+            beyond(around, name)
+            test(name, " AND ")
+            add(")")
+            comparison()
+            add("\(random.below(4))")
+        case 1:
+            add(
+                "\(not())EXISTS (SELECT \(parent).n FROM T AS \(name) LEFT JOIN P AS \(parent) ON \(parent).id = \(name).ref"
+            )
+            if random.chance(60) { add(" AND \(parent).v < \(around).\(number)") }
+            add(" WHERE \(link(around, name)) AND \(parent).id IS\(not()) NULL)")
+        case 2:
+            add("(SELECT coalesce(max(\(name).\(number)), \(around).\(number)) \(join) WHERE \(link(around, name))")
+            beyond(around, name)
+            add(")")
+            comparison()
+            add("\(around).\(column(of: .integer))")
+        case 3:
+            add("(SELECT count(*) + \(around).id FROM T AS \(name) WHERE \(link(around, name))")
+            beyond(around, name)
+            add(" GROUP BY \(name).\(number) HAVING count(*) > \(random.below(2)) ORDER BY 1 DESC LIMIT 1)")
+            comparison()
+            add("\(random.below(9))")
+        case 4:
+            add("\(around).\(number)\(not()) IN (SELECT ")
+            sqlite += "+"
+            add("\(name).\(number) FROM T AS \(name) WHERE \(link(around, name))")
+            beyond(around, name)
+            add(random.pick([" UNION ", " UNION ALL ", " EXCEPT ", " INTERSECT "]))
+            add("SELECT \(parent).v FROM P AS \(parent) WHERE \(parent).id = \(around).ref)")
+        case 5:
+            add("(SELECT max(z\(name).n) FROM (SELECT count(*) AS n FROM T AS \(name) WHERE \(link(around, name))")
+            beyond(around, name)
+            add(" GROUP BY \(name).\(number)) AS z\(name))")
+            comparison()
+            add("\(random.below(3))")
+        default:
+            add("(SELECT count(*) FROM P AS \(parent) JOIN T AS \(name) ON \(name).\(number) >= \(parent).v")
+            add(" AND \(name).\(number) <= \(around).\(column(of: random.pick([.integer, .double]))))")
+            comparison()
+            add("\(random.below(5))")
+        }
     }
 
     private mutating func not() -> String { random.chance(35) ? " NOT " : "" }
